@@ -580,7 +580,7 @@ def _require_memory(module, x: Tensor, memory, causal: bool, cache) -> None:
     if sequences != x.shape[0]:
         raise ValueError(
             f"x holds {x.shape[0]} sequences and memory {sequences}: sequence b of x attends "
-            f"to sequence b of memory. Give as many of both."
+            f"to sequence b of memory. Give the same number of both."
         )
     if module.positions is not None:
         raise ValueError(

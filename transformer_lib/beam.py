@@ -209,7 +209,7 @@ def require_beams(
     checks.require_count(width, "width")
     if width > MOST_BEAMS:
         raise ValueError(
-            f"width is {width}; each step computes as many texts, so choose at most {MOST_BEAMS} "
+            f"width is {width}; each step computes that many texts, so choose at most {MOST_BEAMS} "
             f"(4 to 10 are usual)."
         )
     limits = n_tokens if isinstance(n_tokens, Tensor) else None

@@ -314,7 +314,7 @@ def require_part(part: nn.Module, x: Tensor, *read, **options) -> None:
         names = ", ".join(["x", *["memory", "mask"][: len(read)], *(f"{o}=..." for o in options)])
         raise TypeError(
             f"{type(part).__name__} cannot be called as a block calls it: {error}. Write its "
-            f"forward for ({names}), or wrap it in a module that is."
+            f"forward for ({names}), or wrap it in a module that takes these."
         ) from error
     with torch.no_grad():
         options |= {"cache": None} if "cache" in options else {}

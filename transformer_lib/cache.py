@@ -358,8 +358,8 @@ def require_layers(cache, blocks: nn.ModuleList, batch: int) -> None:
     if not isinstance(cache, ModelCache):
         raise TypeError(
             f"cache is of type {type(cache).__name__}; make it by model.new_cache({batch}), or "
-            f"leave it out: in training, a model is called with all of a batch but the last, its "
-            f"targets."
+            f"leave it out: in training, a model is called with all tensors of a batch but the "
+            f"last, its targets."
         )
     if (cache.batch, len(cache.layers)) != (batch, len(blocks)):
         raise ValueError(
@@ -377,7 +377,7 @@ def require_extended(cache: ModelCache | None, tokens: int) -> None:
         if length < max(tokens, *lengths):
             raise ValueError(
                 f"the cache of block {at} holds {length} tokens, and {max(tokens, *lengths)} have "
-                f"been read. An attention must extend the cache that it is given by each token (if "
+                f"been read. An attention must add each token to the cache that it is given (if "
                 f"it keeps nothing, generate with cache=False). After a call that failed: reset()."
             )
 

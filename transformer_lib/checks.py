@@ -145,7 +145,7 @@ def require_model(model) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(
             f"model is of type {type(model).__name__}; it must be an nn.Module: the model itself, "
-            f"not its parameters(), and not what holds it (trained.model)."
+            f"not its parameters(), and not what holds it (give trained.model)."
         )
 
 

@@ -384,7 +384,7 @@ def require_input(model: EncoderDecoder, source, target) -> None:
     if len(source) != len(target):
         raise ValueError(
             f"there are {len(source)} sources and {len(target)} targets; row b of one belongs to "
-            f"row b of the other. Give as many of both."
+            f"row b of the other. Give the same number of both."
         )
 
 

@@ -100,7 +100,7 @@ def gpt2_config(folder: str | os.PathLike) -> GPTConfig:
         if stated.get(name, plain) != plain:
             raise ValueError(
                 f"{path} says {name} = {stated[name]!r}, and this GPT computes as with {plain!r}: "
-                f"its answers would be others. Take a model that has it so."
+                f"its answers would differ. Take a model with that value."
             )
     activation = stated.get("activation_function", "gelu_new")
     if activation not in ACTIVATIONS:

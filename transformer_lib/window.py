@@ -212,7 +212,7 @@ def require_window(window: int, sinks: int, positions) -> None:
     if bias is not None:
         raise ValueError(
             f"{positions} adds a bias by distances in the text; a window with sinks counts those "
-            f"in its cache. Choose rotary positions, or such as are added to the embeddings."
+            f"in its cache. Choose rotary positions, or some that are added to the embeddings."
         )
 
 

@@ -11,7 +11,8 @@ from transformer_lib.widgets import Goal
 def test_first_state_says_the_ratio_of_the_ends(open_page):
     page = open_page(make_view())
     assert reading(page) == (
-        "The first block's gradient to that of the last of 6: pre-norm 1 to 1; post-norm 1 to 32."
+        "The first block's gradient compared with the last one's, of 6: "
+        "pre-norm 1 to 1; post-norm 1 to 32."
     )
     label = page.locator(".afm-depth").get_attribute("aria-label")
     assert "post-norm: from 2 to 64" in label
@@ -22,9 +23,9 @@ def test_switches_depths_starts_and_quantities(open_page):
     page.get_by_role("checkbox", name="no norm").click()
     assert page.locator(".afm-depth-line").count() == 3
     page.get_by_role("radio", name="12").check()
-    assert "of the last of 12" in reading(page)
+    assert ", of 12" in reading(page)
     page.get_by_role("combobox", name="show").select_option(label="size of the stream")
-    assert "The stream behind the first block" in reading(page)
+    assert "The stream after the first block" in reading(page)
     assert "pre-norm 1 to 12" in reading(page)
     for name in ("pre-norm", "post-norm", "no norm"):
         page.get_by_role("checkbox", name=name).click()

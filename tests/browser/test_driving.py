@@ -183,7 +183,7 @@ def test_what_has_changed_is_marked_for_a_moment(open_page):
     page.clock.run_for("00:02")
     assert marks.count() == 0
     page.get_by_role("button", name="set it").click()
-    assert said(page, "width") == "The figure is so already: d_k 1024."
+    assert said(page, "width") == "The figure was already set: d_k 1024."
     assert marks.count() == 0
 
 

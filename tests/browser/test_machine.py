@@ -86,7 +86,7 @@ def test_a_story_is_written_asked_and_taken_apart(open_page):
     # a vector of the other story, in which mary and susan have changed places
     cell = page.get_by_role("gridcell", name="block 2, ?")
     cell.last.click()
-    page.get_by_role("button", name="put the other's vector into my story").click()
+    page.get_by_role("button", name="put the other story's vector into yours").click()
     swap = {"mary": "susan", "susan": "mary"}
     other = " ".join(swap.get(word, word) for word in text.split())
     same(settled(page, "f.patched === 1 && f['probability mary'] !== f['whole mary']"),

@@ -176,7 +176,7 @@ def test_almost_certain_is_not_all(open_page):
     page = open_page(SamplingLab(torch.tensor([[9.0, 1.0, 0.0]]), list("abc"), ["so"], top_p=None))
     for heat, text in {"0.5": "> 99.9 %", "1": "> 99.9 %", "1.5": "99.3 %"}.items():
         page.get_by_role("slider", name="temperature").fill(heat)
-        assert f"is drawn with {text}" in page.locator(".afm-reading").inner_text()
+        assert f"is drawn with probability {text}" in page.locator(".afm-reading").inner_text()
     page.get_by_role("slider", name="temperature").fill("0.05")
     now = [page.get_by_role("listitem").nth(i).get_attribute("aria-label") for i in range(3)]
     assert [re.search(r"now (.*)", label)[1] for label in now] == ["> 99.9 %", *["< 0.1 %"] * 2]

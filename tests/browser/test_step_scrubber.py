@@ -121,7 +121,7 @@ def test_a_number_shows_what_it_was_made_of(open_page):
     expect(page.locator(".afm-arithmetic")).to_have_text(text.replace("-", "−"))
     expect(page.locator(".afm-code [aria-current=step]")).to_have_text("scores = q @ k.mT")
     assert page.locator(".afm-code li:visible").count() == 1
-    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 1")
+    expect(page.locator(".afm-reading")).to_contain_text("The score of roses for to in head 1")
     # Row 2 of Q and row 3 of K, each as wide as its matrix.
     for (role, left, top, wide, high), (name, row) in zip(
         lit(page), (("Q, head 1", 2), ("K, head 1", 3)), strict=True
@@ -246,7 +246,7 @@ def test_touch_on_a_narrow_page(open_page):
         page.get_by_role("group", name="step").get_by_role("radio", name=step, exact=True).tap()
         check_fits(page)
     page.get_by_role("gridcell", name=re.compile("to, mary:")).tap()
-    expect(page.locator(".afm-reading")).to_contain_text("to scores mary")
+    expect(page.locator(".afm-reading")).to_contain_text("The score of to for mary")
 
 
 def test_a_held_finger_marks_what_the_mouse_marks(open_page):
@@ -267,7 +267,7 @@ def test_a_held_finger_marks_what_the_mouse_marks(open_page):
     touch("touchStart", middles[0])
     pass_time(page, 500)
     touch("touchMove", middles[1])
-    expect(page.locator(".afm-reading")).to_contain_text("roses scores to in head 1")
+    expect(page.locator(".afm-reading")).to_contain_text("The score of roses for to in head 1")
     assert page.locator(".afm-tip").is_visible()  # the number, above the finger
     marked = lit(page)
     touch("touchEnd")

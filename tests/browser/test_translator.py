@@ -22,7 +22,7 @@ def words_of(page, label):
 
 def translation(page):
     """The whole of it, once it is written; the verdict comes with the last word."""
-    page.locator(".afm-verdict").filter(has_text="less sure").wait_for()
+    page.locator(".afm-verdict").filter(has_text="lowest probability").wait_for()
     return words_of(page, "The translation")
 
 
@@ -161,7 +161,11 @@ def test_the_verdict_is_the_grammars(open_page):
     page = open_page(make_translator()[2])
     translation(page)
     right = KannadaGrammar().parse(EXAMPLES[0]).target
-    assert page.locator(".afm-verdict").inner_text().startswith(f"✗ Right would be: {right}.")
+    assert (
+        page.locator(".afm-verdict")
+        .inner_text()
+        .startswith(f"✗ The right translation is: {right}.")
+    )
 
 
 def test_without_a_worker_the_page_computes_itself(open_page):

@@ -59,7 +59,7 @@ def test_first_state(open_page):
     [
         (
             [[1, 0], [0, 1], [1, 0]],
-            "a attends alike, and more than to the rest, to itself and c: 0.42 each. The",
+            "a attends most, and equally, to itself and c: 0.42 each. The",
         ),
         ([[0, 0], [0, 1], [1, 0]], "a attends to all alike: 0.33 each. The average"),
     ],

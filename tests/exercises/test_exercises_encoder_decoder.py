@@ -102,28 +102,31 @@ WRONG[check_mended_cross] = [
     (mended(of=1, hide=1), "The divisor is the root of the number of words"),
     (lambda x, y, *rest: cross(y, y, *rest), "`y` stands where `x` belongs"),
     (swapped, "Now the memory asks"),
-    (mended(of=1, hide=1, dim=1, divide=False), "here, at `masked_fill`, your values leave"),
+    (mended(of=1, hide=1, dim=1, divide=False), "here, at `masked_fill`, your values depart"),
     (late, "Your result changes with the padding. Its scores must be -in"),
     (over_rows, "0 is not the right axis of `softmax`: -1 is"),
     (
         lambda *given: scaled_and_masked(*given, by=0) / 3**0.5,
         "the right computation does `div` there",
     ),
-    (averaging(lambda s, r: s * r), "here, at `mul`, your values leave"),
+    (averaging(lambda s, r: s * r), "here, at `mul`, your values depart"),
     (
         averaging(lambda s, r: (0 * s).masked_fill(~r, -math.inf).softmax(1)),
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
     (averaging(lambda s, r: s.masked_fill(~r, math.inf).softmax(1)), "its scores are +inf, or"),
     (averaging(lambda s, r: torch.where(r, s.softmax(1), -math.inf)), "weights are -inf"),
-    (hiding(lambda s, r: torch.arange(len(r)) >= r.sum() - 1), "here, at `sum`, your values leave"),
+    (
+        hiding(lambda s, r: torch.arange(len(r)) >= r.sum() - 1),
+        "here, at `sum`, your values depart",
+    ),
     (
         hiding(lambda scores, readable: ~readable[:, None]),
         "your result holds nan (first at [3, 0]), where a finite numb",
     ),
     (
         hiding(lambda scores, readable: ~readable | (scores * 0 + 1).triu(1).bool()),
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
 ]
 
@@ -152,7 +155,7 @@ WRONG[check_may_read] = [
     (lambda s, t: allowed(s, t) & (t != 0)[:, :, None], "with `t >= 0` in place of `t != 0`"),
     (
         lambda s, t: (t != 0)[:, :, None].repeat(1, 1, s.shape[1]),
-        "here, at `ne`, your values leave",
+        "here, at `ne`, your values depart",
     ),
     (
         lambda s, t: allowed(s, t) & torch.ones(t.shape[1], s.shape[1], dtype=torch.bool).tril(),

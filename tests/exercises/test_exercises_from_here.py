@@ -25,7 +25,7 @@ RIGHT[check_three] = [by_columns, lambda weight: torch.split(weight.T, len(weigh
 WRONG[check_three] = [
     (lambda w: w.chunk(3, dim=1), "You cut first and do not transpose"),
     (lambda w: [by_columns(w)[i] for i in (1, 0, 2)], "Keys come first"),
-    (lambda w: by_columns(w)[::-1], "The order is turned round"),
+    (lambda w: by_columns(w)[::-1], "The order is reversed"),
     (lambda w: [w.T[i::3] for i in range(3)], "every third row"),
     (lambda w: w.T.chunk(3, dim=1), "You cut along the inputs"),
 ]

@@ -168,7 +168,7 @@ WRONG[check_nucleus] = [
     ),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)),
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
     (lambda x, p: x.where(nucleus_by_loop(x, p) > 0, 0.0), "still to be divided by their sum"),
     (sorted_result, "The result is in the order of the probabilities"),
@@ -185,7 +185,7 @@ WRONG[check_nucleus] = [
     (lambda x, p: normalized(x * (x.cumsum(0) - x < p)), "in the order of the vocabulary"),
     (
         lambda x, p: normalized(x * (sorted_result(x, p) > 0)[x.sort(descending=True).indices]),
-        "here, at `getitem`, your values leave",
+        "here, at `getitem`, your values depart",
     ),
     (
         lambda x, p: x.where(nucleus_by_loop(x, p) > 0, -torch.inf).softmax(0),
@@ -344,7 +344,7 @@ WRONG[check_cached_step] = [
     ),
     (
         lambda q, k, v, old, values: (plain(q, k, v), *longer(k, v, old, values)),
-        "here, at `scaled_dot_product_attention`, your values leave",
+        "here, at `scaled_dot_product_attention`, your values depart",
     ),
     (
         lambda q, k, v, *old: (
@@ -368,7 +368,7 @@ WRONG[check_cached_step] = [
             longer(k, v, *old)[1].sum(1, keepdim=True),
             *longer(k, v, *old),
         ),
-        "here, at `sum`, your values leave",
+        "here, at `sum`, your values depart",
     ),
     (
         lambda q, k, v, *old: plain(q, *longer(k, v, *old)),
@@ -442,7 +442,7 @@ WRONG[check_min_p] = [
     (lambda x, p: normalized(x.where(x >= p * x.argmax(), 0.0)), "`argmax` is the place"),
     (
         lambda x, p: normalized(x[x >= p * x.max()]),
-        "your result has the shape (2,); right is (4,) = (vocabulary)",
+        "your result has the shape (2,); it should be (4,) = (vocabulary)",
     ),
     (
         lambda x, p: keep_min_p(x.log(), p).softmax(-1).sort(descending=True).values,

@@ -74,7 +74,7 @@ WRONG[check_next_token_loss] = [
     ),
     (
         lambda x, ids, real: masked_mean(each_loss(x[:, :-2], ids[:, 2:]), real[:, 2:]),
-        "your result is what comes out if it is shifted by two.",
+        "your result is what comes out if the targets are shifted by two.",
     ),
     (
         lambda x, ids, real: each_loss(x[:, :-1], ids[:, 1:]).mean(),
@@ -134,7 +134,7 @@ WRONG[check_next_token_loss] = [
     ),
     (
         lambda x, ids, real: masked_mean((x[:, :-1].argmax(2) == ids[:, 1:]).float(), real[:, 1:]),
-        "here, at `argmax`, your values leave",
+        "here, at `argmax`, your values depart",
     ),
 ]
 
@@ -150,15 +150,15 @@ def lengths(real):
 WRONG[check_next_token_loss] += [
     (
         lambda x, ids, real: -masked_mean(targets_chances(x, ids), real[:, 1:]).log(),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (
         lambda x, ids, real: masked_mean(targets_chances(x, ids), real[:, 1:]),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (
         lambda x, ids, real: (-masked_mean(each_loss(x[:, :-1], ids[:, 1:]), real[:, 1:])).exp(),
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
     (lambda x, ids, real: by_cross_entropy(x[:1], ids[:1], real[:1]), "Only the first text counts"),
     (
@@ -438,13 +438,16 @@ WRONG[check_by_heart] = [
     (lambda lengths: len(lengths) / sum(lengths), "You divide the number of texts by the number"),
     (
         lambda lengths: math.log(len(lengths)) * sum(lengths) / len(lengths),
-        "you have 98.51, right is 0.04389.",
+        "you have 98.51; it should be 0.04389.",
     ),
     (
         lambda lengths: sum(math.log(n) for n in lengths) / sum(lengths),
         "You take the logarithm of each length.",
     ),
-    (lambda lengths: len(lengths) * math.log(len(lengths)), "you have 16.64, right is 0.04389."),
+    (
+        lambda lengths: len(lengths) * math.log(len(lengths)),
+        "you have 16.64; it should be 0.04389.",
+    ),
     (
         lambda lengths: math.log(2000) * len(lengths) / sum(lengths),
         "2000 is written down where `len(lengths)` belongs",
@@ -463,11 +466,11 @@ WRONG[check_by_heart] = [
     ),
     (
         lambda lengths: math.log(len(lengths)) / lengths[0],
-        "you have 0.04836, right is 0.04389.",
+        "you have 0.04836; it should be 0.04389.",
     ),
     (
         lambda lengths: math.log(len(lengths)) / (1.5 + max(lengths)),
-        "you have 0.0368, right is 0.04389.",
+        "you have 0.0368; it should be 0.04389.",
     ),
 ]
 
@@ -509,7 +512,7 @@ def test_the_formula_holds_for_the_cases_of_the_check(sizes):
 WRONG[check_initial_loss] = [
     (
         lambda v, d, s: math.log(v) + d * s * s,
-        "it is twice too large: `((d * s * s) / 2)` in place of `d * s * s`",
+        "it is twice as large as it should be: `((d * s * s) / 2)` in place of `d * s * s`",
     ),
     (
         lambda v, d, s: math.log(v) + math.sqrt(d) * s / 2,
@@ -613,14 +616,14 @@ WRONG[check_bigram_loss] = [
     ),
     (
         lambda t, h, n: measured(table_of(t, n) / table_of(t, n).sum(), h),
-        "it must be of each row: `dim=-1, keepdim=True`",
+        "it must be taken over each row: `dim=-1, keepdim=True`",
     ),
     (lambda t, h, n: by_index_put(h, h, n), "`h` stands where `t` belongs"),
     (
         lambda t, h, n: measured(table_of(t, n) / (table_of(t, n).sum(1, keepdim=True) - n + 1), h),
         "the sum of a row grows by `size`",
     ),
-    (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count on both sets"),
+    (lambda t, h, n: by_index_put(torch.cat((h, t)), h, n), "You count in both sets"),
     (
         lambda t, h, n: (
             -(table_of(t, n) / table_of(t, n).sum(1, keepdim=True))[h[:, :-1], h[:, 1:]]
@@ -640,7 +643,7 @@ WRONG[check_bigram_loss] = [
     (unigram, "That is the unigram"),
     (
         lambda t, h, n: by_index_put(t, h, 1 + max(map(max, (t.tolist() + h.tolist())))),
-        "here, at `index_put`, your values leave",
+        "here, at `index_put`, your values depart",
     ),
     (by_all_occurrences, "You divide by how often a token occurs."),
     (

@@ -204,7 +204,7 @@ def test_an_alarm_that_rings_where_exceptions_are_lost_rings_again():
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (Endless([1.0, 2.0]), "In item 0: you have 1, right is 0.5"),
+        (Endless([1.0, 2.0]), "In item 0: you have 1; it should be 0.5"),
         (EndlessMapping(), STOPPED),
         (in_itself, "Item 1 of your result is a list that contains itself; a number is expected."),
         (type("Raises", (list,), {"__iter__": lambda self: 1 / 0})([0.5, 0.5]), "✓"),

@@ -98,7 +98,7 @@ def nearest(weights, ids):
 
 
 WRONG[check_induction] = [
-    (nearest, "here, at `getitem`, your values leave"),
+    (nearest, "here, at `getitem`, your values depart"),
     (lambda w, i: by_loops(w, i, shift=0, seen_only=False), "still does what the broken"),
     (lambda w, i: by_loops(w, i, shift=0), 'with `shift=1` in place of `shift=0`'),
     (lambda w, i: by_loops(w, i, seen_only=False), 'without `seen_only=False` it is right'),
@@ -320,7 +320,7 @@ WRONG[check_attribution] = [
     (lambda p, g, r, w: shares(p, g, r, 0 * w) - shares(p, 0 * g + 1, w, 0 * w), '`* g` is missin'),
     (lambda p, g, r, w: shares(p, g, r, 0 * w) / shares(p, g, w, 0 * r), "by the other's"),
     (lambda p, g, r, w: shares(p, g, r, w).sum() / p.norm(dim=1).sum() * p.norm(dim=1),
-     'here, at `sum`, your values leave'),
+     'here, at `sum`, your values depart'),
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def test_an_answer_writes_no_file_but_its_own(tmp_path, copies):
             file.write("mine")
         return torch.softmax(x @ x.mT, dim=0) @ x
 
-    assert "your values leave those" in mixed(answer).diagnosis
+    assert "your values depart from those" in mixed(answer).diagnosis
     assert sorted(os.listdir(tmp_path)) == ["w1.txt", "w3.txt", "w4.txt", "w6.txt"]
     assert (tmp_path / "w1.txt").read_text() == "my notes"
     assert copies == []

@@ -183,7 +183,7 @@ WRONG[check_empty_rows] = [
     ),
     (
         lambda scores, mask: torch.where(mask, scores.softmax(-1), 0.0),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (
         lambda scores, mask: F.normalize(scores.softmax(-1) * mask, p=1, dim=-1, eps=0),
@@ -212,7 +212,7 @@ WRONG[check_empty_rows] = [
         ),
         "`.masked_fill( (~mask).any(-1, keepdim=True), 0.0 )` is one step too m",
     ),
-    (all_or_nothing, "here, at `softmax`, your values leave"),
+    (all_or_nothing, "here, at `softmax`, your values depart"),
     (
         lambda scores, mask: torch.nan_to_num((scores + additive(mask)).softmax(-1)),
         "but on scores that carry a gradient: the weights are right, but their gradient is NaN",
@@ -479,7 +479,7 @@ WRONG[check_padded_attention] = [
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None]),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, additive(real)[..., None]),
@@ -489,7 +489,7 @@ WRONG[check_padded_attention] = [
         lambda q, k, v, real: torch.where(
             real[..., None], padded_by(q, k, v, 0.0), v.mean(1, keepdim=True)
         ),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (
         lambda q, k, v, real: padded_by(q, k, v, 0.0, keep=real[:, None], again=True),

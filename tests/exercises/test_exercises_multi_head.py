@@ -91,9 +91,9 @@ def batch_mixed(qkv, n):
 
 
 WRONG[check_split_fused] = [
-    (no_transpose, "here, at `reshape`, your values leave"),
-    (interleaved, "here, at `getitem`, your values leave"),
-    (heads_then_qkv, "here, at `view`, your values leave"),
+    (no_transpose, "here, at `reshape`, your values depart"),
+    (interleaved, "here, at `getitem`, your values depart"),
+    (heads_then_qkv, "here, at `view`, your values depart"),
     (batch_mixed, "two axes must change places: `return tuple(p.transpose(0, 1)."),
     (
         lambda qkv, n_heads: [split_by_view(qkv, n_heads)[i] for i in (1, 0, 2)],
@@ -101,7 +101,7 @@ WRONG[check_split_fused] = [
     ),
     (
         lambda qkv, n_heads: [x.transpose(1, 2) for x in split_by_view(qkv, n_heads)],
-        "item 0 of your result has its axes in the order (batch, tokens, heads, d_head); right",
+        "item 0 of your result has its axes in the order (batch, tokens, heads, d_head); it should",
     ),
 ]
 
@@ -162,10 +162,10 @@ WRONG[check_multi_head] = [
         lambda x, *rest: in_numpy_style(x, *rest, scale=x.shape[-1] ** 0.5),
         "without `scale=x.shape[-1] ** 0.5` it is right",
     ),
-    (raw_split, "here, at `view`, your values leave"),
+    (raw_split, "here, at `view`, your values depart"),
     (no_softmax, "a softmax is missing: `(q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)`"),
-    (mean_over_heads, "here, at `mean`, your values leave"),
-    (raw_both, "here, at `view`, your values leave"),
+    (mean_over_heads, "here, at `mean`, your values depart"),
+    (raw_both, "here, at `view`, your values depart"),
     (
         lambda x, Q, K, V, _, h: by_loop(x, Q, K, V, torch.eye(x.shape[-1]), h),
         "all that you compute is right so far",
@@ -294,8 +294,8 @@ WRONG[check_giver_and_receiver] = [
     (design(signs=(1, 1)), "Both heads find the giver:"),
     (design(signs=(-1, -1)), "Both heads find the receiver:"),
     (design(signs=(-1, 1)), "Giver and receiver are swapped."),
-    (design(output=keep(1, 0)), "Nothing arrives of the second head:"),
-    (design(output=keep(0, 1)), "Nothing arrives of the first head:"),
+    (design(output=keep(1, 0)), "Nothing arrives from the second head:"),
+    (design(output=keep(0, 1)), "Nothing arrives from the first head:"),
     (design(output=keep(1, 0, onto_first=True)), "W_O adds the two heads up,"),
     (design(output=torch.eye(3).repeat(2, 2)), "W_O writes the sum of both"),
     (design(values=0.0), "The output is zero: do the"),
@@ -314,7 +314,7 @@ WRONG[check_giver_and_receiver] = [
     ),
     (
         lambda: [torch.zeros(6, 3)] * 4,
-        "Item 0 of your result has the shape (6, 3); right is (6, 6) = (d_model, heads).",
+        "Item 0 of your result has the shape (6, 3); it should be (6, 6) = (d_model, heads).",
     ),
 ]
 
@@ -439,7 +439,7 @@ WRONG[check_without_head] = [
     (never_mixed, "The heads are never mixed"),
     (
         in_the_module,
-        "On head 1 of 2: you write into the argument `attention`, which",
+        "On head 1 of 2: you write into the argument `attention`. It",
     ),
 ]
 

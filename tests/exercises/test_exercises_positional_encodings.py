@@ -141,7 +141,7 @@ WRONG[check_sinusoidal] = [
     (lambda n, d: as_given(n, d, 1, in_pairs), "in pairs now. Still, positions"),
     (the_first_angles_twice, "Sine and cosine share an angle now"),
     (lambda n, d: fill(n, d, right_angle, first=1), "with `first=0` in place of `first=1`"),
-    (concatenated, "here, at `cat`, your values leave"),
+    (concatenated, "here, at `cat`, your values depart"),
     (lambda n, d: fill(n, d, right_angle, math.cos, math.sin), "Sine and cosine have changed"),
     (lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j / d)), "The cosine has an angle of"),
     (
@@ -154,7 +154,7 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** ((j // 2) / d)),
-        "the hands have the speeds that belong to base 100; it is 100",
+        "the hands have the speeds that belong to base 100; it should be 100",
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: p / 10_000 ** (j - 1 / d if j % 2 else j / d)),
@@ -209,7 +209,7 @@ WRONG[check_sinusoidal] = [
     ),
     (
         lambda n, d: fill(n, d, lambda p, j, d: 1 / (p + 1) / 10_000 ** ((j - j % 2) / d)),
-        "here, at `setitem`, your values leave",
+        "here, at `setitem`, your values depart",
     ),
 ]
 
@@ -287,7 +287,7 @@ WRONG[check_shift_matrix] = [
     (lambda k, d: shift_by_loop(-k if k < 0 else k, d), "`k` belongs here in any case"),
     (
         lambda k, d: by_exponential(1, d) ** k,
-        "block 0 is not a rotation. In each row stand a sine and a co",
+        "block 0 is not a rotation. Each row must hold a sine and a co",
     ),
     (lambda k, d: k * shift_by_loop(1, d), "those of row 0 sum to 9."),
     (

@@ -267,7 +267,7 @@ RIGHT[check_shared_matrix] = ["c", "(C)"]
 WRONG[check_shared_matrix] = [
     ("a", "Word 1 scores word 2 with 1"),
     ("b", "Words 1 and 2 score 1 with themselves"),
-    ("d", "Symmetric it is, which"),
+    ("d", "It is symmetric, which"),
 ]
 
 

@@ -44,7 +44,7 @@ def test_part_of_the_break_and_what_worked(monkeypatch):
     def three(x):
         return torch.softmax(x @ x.mT, dim=1 if x.ndim == 4 else -1) @ x
 
-    still = "You have mended two sentences, but on heads it still does what the broken function"
+    still = "You have mended two sentences, but on heads your answer still does what"
     monkeypatch.setattr(runner, "mended", lambda *_, **__: [])
     monkeypatch.setattr(runner, "departure", lambda *_: None)
     assert MEND(three).diagnosis.startswith(still)

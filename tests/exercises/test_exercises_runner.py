@@ -214,7 +214,7 @@ def test_every_answer_gets_fresh_inputs():
         (lambda w: w.long(), "`torch.int64`, not `torch.float32`"),
         (lambda w: w.to_sparse(), "an ordinary one is expected"),
         (lambda w: JAGGED, "an ordinary one is expected"),
-        (lambda w: w[:0], "has the shape (0, 5); right is (5, 5) = (queries, keys)"),
+        (lambda w: w[:0], "has the shape (0, 5); it should be (5, 5) = (queries, keys)"),
         (lambda w: w / 0 * 0, "holds nan (first at [0, 0]), where a finite number is expected: is"),
         (lambda w: w / 0, "holds inf (first at [0, 0]), where a finite number is expected."),
         (lambda w: torch.ones_like(w), "On 5 queries and 5 keys: Q asks alone."),
@@ -227,7 +227,7 @@ def test_a_result_of_another_kind_is_named(change, words):
 def test_the_order_of_axes_is_named():
     verdict = says(lambda q, k: _right(q, k).T if len(q) != len(k) else _right(q, k))
     assert "Right on 5 queries and 5 keys, but on 3 queries and 7 keys" in verdict
-    assert "its axes in the order (keys, queries); right is (3, 7) = (queries, keys)" in verdict
+    assert "its axes in the order (keys, queries); it should be (3, 7) = (queries, keys)" in verdict
 
 
 def test_the_first_difference_is_shown():
@@ -238,7 +238,7 @@ def test_the_first_difference_is_shown():
     scores = Exercise(right=lambda q, k: q @ k.T, cases=WEIGHTS.cases)
     q, k = WEIGHTS.cases[0].inputs
     ours, right = noisy(q, k)[0, 0].item(), (q @ k.T)[0, 0].item()
-    wanted = f"at [0, 0] you have {ours:.4g}, right is {right:.4g}."
+    wanted = f"at [0, 0] you have {ours:.4g}; it should be {right:.4g}."
     assert says(noisy, scores) == f"✗ On 5 queries and 5 keys: {wanted}"
 
 
@@ -333,7 +333,7 @@ def test_a_check_explains_itself():
 
 def test_a_number_too_large_for_64_bits_is_judged():
     check = Exercise(right=lambda n: n, cases=[Case("3", 3), Case("5", 5)])
-    assert "right is 3" in says(lambda n: 12 ** (10 * n), check)
+    assert "it should be 3" in says(lambda n: 12 ** (10 * n), check)
     assert "too large to represent" in says(lambda n: 12 ** (1000 * n), check)
     rows = Exercise(right=lambda x: x.sum(1), cases=[Case("two rows", torch.ones(2, 3))])
     assert "your result is a list" in says(lambda x: [10**30, x[0, 0]], rows).lower()
@@ -350,7 +350,7 @@ def test_of_what_no_look_is_possible_the_difference_is_told(monkeypatch):
 def test_what_is_right_in_several_forms_is_adapted():
     ones = Exercise(right=lambda n: torch.ones(n), cases=[Case("3", 3)], adapt=lambda x: x.float())
     assert says(lambda n: torch.ones(n).double(), ones) == "✓ Right."
-    assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda n: torch.zeros(n).long(), ones) == "✗ At [0] you have 0; it should be 1."
     assert says(lambda: 1, ones) == "✗ Your function must take 1 argument: (n)."
 
 
@@ -373,7 +373,7 @@ def test_the_form_is_judged_before():
     form = Exercise(right=lambda: torch.ones(2), cases=[Case("")], unique=False)
     check = Exercise(right=lambda: torch.ones(2), cases=[Case("")], before=form, praise="Both.")
     assert says(lambda: torch.ones(3), check).startswith("✗ Your result has the shape (3,)")
-    assert says(lambda: torch.zeros(2), check) == "✗ At [0] you have 0, right is 1."
+    assert says(lambda: torch.zeros(2), check) == "✗ At [0] you have 0; it should be 1."
     assert says(lambda: torch.ones(2), check) == "✓ Both."
     assert says(None, check) == "○ not attempted yet"
 
@@ -485,7 +485,7 @@ def test_a_result_that_hangs_on_chance_is_told_so():
         cases=[Case("a spread of 3", 3), Case("a spread of 7", 7)],
     )
     assert check(drawn(100_000)).passed
-    assert "of 8 tries: draw so many that chance decides nothing" in check(drawn(7)).diagnosis
+    assert "of 8 tries: draw enough that chance decides nothing" in check(drawn(7)).diagnosis
     assert "random" not in check(lambda spread: spread + 1).diagnosis
 
 

@@ -95,7 +95,7 @@ WRONG[check_scaled_weights] = [
     ),
     (
         lambda q, k: F.softmax(q @ k.mT, dim=2) / math.sqrt(q.shape[2]),
-        "here, at `softmax`, your values leave",
+        "here, at `softmax`, your values depart",
     ),
     (lambda q, k: F.softmax(q @ k.mT / math.sqrt(q.shape[1]), dim=2), "Which axis of the scores"),
     (
@@ -139,7 +139,7 @@ WRONG[check_softmax_jacobian] = [
     (lambda s, scale: by_autograd(s, 1.0), "the right computation does `mul` there"),
     (
         lambda s, scale: scale * F.softmax(s * scale, dim=0).diag(),
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
     (
         lambda s, scale: by_autograd(s, 1.0) * scale,
@@ -199,7 +199,10 @@ WRONG[check_temperature_for_entropy] = [
     (lambda s, entropy: entropy_of(s, 1.0), "This is the entropy at temperature"),
     (lambda s, entropy: 1.0, "never uses its argument `s`"),
     (lambda s, entropy: min(by_halving(s, entropy), 10.0), "`min` is one step too many"),
-    (by_unsafe, "here, at `mul`, your values leave those of the right computation: a NaN arises"),
+    (
+        by_unsafe,
+        "here, at `mul`, your values depart from those of the right computation: a NaN arises",
+    ),
     (lambda s, entropy: by_unsafe(s, entropy, by_hand), "a NaN arises"),
 ]
 
@@ -255,7 +258,7 @@ def by_one_product(score, d_k):
 
 RIGHT[check_times_scaled] = [by_spread, by_one_product]
 WRONG[check_times_scaled] = [
-    (lambda score, d_k: 2 - by_spread(score, d_k), "You count the wrong way round:"),
+    (lambda score, d_k: 2 - by_spread(score, d_k), "You count the wrong way around:"),
     (lambda score, d_k: 0, "You always say 0:"),
     (lambda score, d_k: 1, "You always say 1:"),
     (lambda score, d_k: 2, "You always say 2:"),

@@ -78,7 +78,7 @@ WRONG[check_one_output] = [
     (_no_exp, "`scores` is divided by its sum without an exponential: a softmax does "),
     (_column, "with `i, j` in place of `j, i` your answer is right"),
     (lambda x, i: x.sum(0) / len(x), "the same weight"),
-    (_scaled, "it divides the scores by the root of the width, where they stay raw"),
+    (_scaled, "it divides the scores by the root of the width, but must leave them raw"),
     (lambda x, i: (x @ x[i]).softmax(0), "weighted average of the inputs is still missing"),
     (lambda x, i: (x @ x.T).softmax(1) @ x, "only the one at position i"),
 ]
@@ -125,7 +125,7 @@ WRONG[check_batched_attention] = [
     ),
     (
         lambda x: F.scaled_dot_product_attention(x, x, x),
-        "it divides the scores by the root of the width, where they stay raw",
+        "it divides the scores by the root of the width, but must leave them raw",
     ),
     (
         lambda x: torch.softmax(torch.bmm(x, x.transpose(1, 2)), dim=2),
@@ -254,10 +254,10 @@ WRONG[check_prefers_roses] = [
     ([[0, -2], [0, 2], [0, 4], [2, 0], [2, 0]], "*susan* gives *to* as much as a person"),
     ([[1.6, 0.0], [0.4, 1.0], [0.0, 2.0], [0.2, 0.2], [1.5, 0.0]], "with weight 0.473; it must"),
     ([[2, 0], [0.0, 1], [0, 3.9387], [0, 0], [2, 0]], "with weight 0.899; it must"),
-    (torch.tensor(START).T, "the order (components, words); right is (5, 2)"),
-    (START[:4], "the shape (4, 2); right is (5, 2)"),
+    (torch.tensor(START).T, "the order (components, words); it should be (5, 2)"),
+    (START[:4], "the shape (4, 2); it should be (5, 2)"),
     ([[0.0], *START[1:]], "a list; a torch tensor is expected"),
-    ((torch.tensor(START), torch.tensor(START)), "the shape (2, 5, 2); right is"),
+    ((torch.tensor(START), torch.tensor(START)), "the shape (2, 5, 2); it should be"),
 ]
 
 
@@ -337,7 +337,7 @@ WRONG[check_mended] = [
     (lambda x: torch.softmax(x @ x.T, dim=1), "the weighted averages are missing"),
     (
         lambda x: F.scaled_dot_product_attention(x, x, x),
-        "it divides the scores by the root of the width, where they stay raw",
+        "it divides the scores by the root of the width, but must leave them raw",
     ),
 ]
 

@@ -298,7 +298,7 @@ WRONG[check_table_gradient] = [
         "d 2 does not occur, so its row must be 0; yours is `upstream[0]`.",
     ),
     (lambda ids, upstream, n: by_one_hot(ids, F.one_hot(ids, n).float(), n), "our rows have 7"),
-    (added_by_index, "here, at `setitem`, your values leave"),
+    (added_by_index, "here, at `setitem`, your values depart"),
     (lambda ids, upstream, vocabulary: by_one_hot(ids, upstream, max(ids) + 1), "largest id that"),
     (
         lambda ids, upstream, vocabulary: torch.stack(
@@ -310,11 +310,11 @@ WRONG[check_table_gradient] = [
         lambda ids, upstream, vocabulary: torch.zeros(vocabulary, upstream.shape[1]).scatter_add(
             0, ids[:, None], upstream
         ),
-        "here, at `scatter_add`, your values leave",
+        "here, at `scatter_add`, your values depart",
     ),
     (
         lambda ids, upstream, vocabulary: upstream[ids],
-        "Number 6 is asked of a tensor that has numbers 0 to 4",
+        "Index 6 is too large for a tensor with indices 0 to 4",
     ),
     (
         lambda ids, upstream, vocabulary: torch.stack(

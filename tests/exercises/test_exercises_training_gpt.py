@@ -156,7 +156,7 @@ WRONG[check_schedule] += [
     (changed(lambda y: 0, in_the_rise), f"{ON_11}your factor is 0 until step n_up"),
     (
         lowered(n_up=lambda n: n - 1),
-        f"{ON_11}your factor is 1 at step 2 for the first time: it rises until step n_up, 3 here.",
+        f"{ON_11}your factor is 1 at step 2 for the first time: it must rise until step n_up,",
     ),
     (
         lowered(wide=-1),
@@ -166,7 +166,7 @@ WRONG[check_schedule] += [
     (
         changed(lambda y: y * 0.5 + 0.1, in_the_fall),
         f"{ON_11}at the last step your factor is 0.183. In a straight line to 0 one step later, it "
-        "is 1 / 6.",
+        "would be 1 / 6.",
     ),
     (changed(math.sqrt, in_the_rise), f"{ON_11}the rise is not a straight line"),
     (changed(lambda y: round(3 * y) / 3 if y > 0.2 else y, in_the_fall), "the fall is not a str"),
@@ -355,7 +355,7 @@ WRONG[check_clip] = [
         lambda gs, limit: [
             g * max(1.0, limit / float(torch.cat([x.flatten() for x in gs]).norm())) for g in gs
         ],
-        "here, at `mul`, your values leave",
+        "here, at `mul`, your values depart",
     ),
     (
         lambda gs, limit: [g / float(torch.cat([x.flatten() for x in gs]).norm()) for g in gs],
@@ -383,7 +383,7 @@ WRONG[check_clip] = [
             if whole(gs) > limit
             else gs
         ),
-        "here, at `div`, your values leave",
+        "here, at `div`, your values depart",
     ),
     (
         lambda gs, limit: [g * (whole(gs) / limit) if whole(gs) > limit else g for g in gs],

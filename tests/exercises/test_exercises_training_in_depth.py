@@ -134,7 +134,7 @@ WRONG[check_orthogonalize] = [
         iterated(lambda x: terms(x, b=0)),
         "the directions are right, the lengths are not: the largest s",
     ),
-    (bracket_alone, "here, at `sub`, your values leave"),
+    (bracket_alone, "here, at `sub`, your values depart"),
     (normed_in_the_loop, "the directions are right, the lengths are not: the largest s"),
     (lambda gradient, n: orthogonalize(gradient, n // n), "`// n` is too much"),
     (
@@ -294,7 +294,10 @@ WRONG[check_utilization] = [
         lambda r, n, m, t, d, p: in_words(r, n, m, 1, d, p),
         "in_words(r, n, m * t, 1, d, p)` in its place",
     ),
-    (lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p, "you have 1.133, right is 0.6005"),
+    (
+        lambda r, n, m, t, d, p: 6 * r * (n + 12 * m * t * d) / p,
+        "you have 1.133; it should be 0.6005",
+    ),
     (
         lambda r, n, m, t, d, p: 6 * (n + 2 * m * t * d) / p,
         "`* r` is missing after `6 * (n + 2 * m * t * d) / p`",

@@ -292,7 +292,7 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             *pieces(block, x)[:2], block.feed_forward(block.norm_2(x)), head=head
         ),
-        "Only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It should be what the feed-forward ",
     ),
     (third(lambda block, y: block.norm_1(y)), "`thought` stands where `_` belongs"),
     (
@@ -303,7 +303,7 @@ WRONG[check_shares] = [
     ),
     (
         lambda block, head, x: scores_of(*pieces(block, x)[:2], block(x), head=head),
-        "Only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It should be what the feed-forward ",
     ),
     (
         lambda block, head, x: torch.stack(pieces(block, x))[:, :, -1],
@@ -317,7 +317,7 @@ WRONG[check_shares] = [
         lambda block, head, x: torch.stack(
             [nn.functional.normalize(p[:, -1]) @ head.weight.T**3 for p in pieces(block, x)]
         ),
-        "at [0, 0, 0] you have 0.0083, right is 0.3311.",
+        "at [0, 0, 0] you have 0.0083; it should be 0.3311.",
     ),
     (
         lambda block, head, x: torch.stack(
@@ -335,7 +335,7 @@ WRONG[check_shares] = [
         lambda block, head, x: scores_of(
             x, a := pieces(block, x)[1], block.feed_forward(block.norm_2(a)), head=head
         ),
-        "Only your third share is wrong. It is what the feed-forward ",
+        "Only your third share is wrong. It should be what the feed-forward ",
     ),
     (
         lambda block, head, x: scores_of(
@@ -345,7 +345,7 @@ WRONG[check_shares] = [
     ),
     (
         lambda block, head, x: scores_of(block.norm_1(x), *pieces(block, x)[1:], head=head),
-        "nly your first share is wrong. It is x, as it came in, at the last token",
+        "nly your first share is wrong. It should be x, as it came in, at the last token",
     ),
 ]
 

@@ -133,7 +133,7 @@ WRONG[check_real_tokens] = [
     (lambda x, y: F.cross_entropy(x[y > 0][:, 1:], y[y > 0] - 1), "leave out the column of id 0"),
     (
         lambda x, y: torch.distributions.Categorical(logits=x[y > 0]).entropy().mean(),
-        "here, at `getitem`, your values leave",
+        "here, at `getitem`, your values depart",
     ),
     (lambda x, y: one_by_one(x, y).max(), "here, at `cross_entropy`, your"),
     (
@@ -229,7 +229,7 @@ WRONG[check_alignment] = [
     (lambda weights: weights[:-1].max(dim=1), "The one at index 1 is the right one"),
     (
         lambda weights: weights[:-1] == weights[:-1].amax(1, keepdim=True),
-        "your result has the shape (6, 4); right is (6,) = (words).",
+        "your result has the shape (6, 4); it should be (6,) = (words).",
     ),
     (lambda weights: weights[:-1].argmax(), "lack its `dim`"),
     (lambda weights: weights.max(dim=1), "a tuple; a torch tensor is expected"),

@@ -33,7 +33,7 @@ RIGHT, WRONG = {}, {}
 
 RIGHT[check_who_notices] = ["ade", {"a", "d", "e"}, lambda: ["E", "a", "D"]]
 WRONG[check_who_notices] = [
-    ("abde", "b does not belong: query and key are turned on"),
+    ("abde", "b does not belong: query and key are both turned"),
     ("acde", "c does not belong: every distance"),
     ("adef", "f does not belong: there is nothing"),
     ("de", "a is missing: the products of"),
@@ -82,14 +82,14 @@ WRONG[check_halves_order] = [
         lambda d: torch.arange(d).reshape(2, d // 2).T.flatten(),
         "with `d // 2, 2` in place of `2, d // 2`",
     ),
-    (lambda d: torch.arange(d), "in the first half of your order is component 1, which is the"),
+    (lambda d: torch.arange(d), "the first half of your order holds component 1, which is the"),
     (
         lambda d: torch.tensor([*range(1, d, 2), *range(0, d, 2)]),
-        "in the first half of your order is component 1, which is the",
+        "the first half of your order holds component 1, which is the",
     ),
     (
         lambda d: torch.tensor([*range(d // 2, d), *range(d // 2)]),
-        "in the first half of your order is component 5, which is the",
+        "the first half of your order holds component 5, which is the",
     ),
     (lambda d: [*range(0, d, 2), *range(d - 1, 0, -2)], "The second half is in reverse order"),
     (
@@ -99,7 +99,7 @@ WRONG[check_halves_order] = [
     (lambda d: torch.eye(d).long(), "his is a matrix."),
     (
         lambda d: [j + 1 if j % 2 == 0 else j - 1 for j in range(d)],
-        "in the first half of your order is component 1, which is the",
+        "the first half of your order holds component 1, which is the",
     ),
     (lambda d: [*range(1, d, 2), *range(2, d + 1, 2)], "there is no component 10"),
     (lambda d: [*range(0, d, 2)] * 2, "omponent 0 stands in your order 2 times, and component 1"),
@@ -181,7 +181,7 @@ RIGHT[check_rotary_attention] = [
 WRONG[check_rotary_attention] = [
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, -1) @ turn(v),
-        "here, at `matmul`, your values leave",
+        "here, at `matmul`, your values depart",
     ),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T / q.shape[0] ** 0.5, 1) @ v,
@@ -208,7 +208,7 @@ WRONG[check_rotary_attention] = [
     (attend, "Nothing is turned: this is"),
     (
         lambda q, k, v: torch.softmax(turn(q) @ turn(k).T, 1) / math.sqrt(q.shape[1]) @ v,
-        "here, at `matmul`, your values leave",
+        "here, at `matmul`, your values depart",
     ),
     (
         lambda q, k, v: attention(

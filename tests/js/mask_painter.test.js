@@ -73,6 +73,6 @@ test("long lists are shortened, and a cell is read with its number", () => {
   assert.equal(plain(cellReading(words, mask, [[1, 0]], 0, 1)), "mary may not look at gave.");
   assert.equal(
     plain(cellReading(words, mask, [[0.5, 0.5]], 0, 1)),
-    "mary may not look at gave, and does all the same: 0.50.",
+    "mary may not look at gave, but does so anyway: 0.50.",
   );
 });

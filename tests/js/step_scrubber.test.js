@@ -305,9 +305,12 @@ test("readings name who asks, who is asked and what the mask hides", () => {
     textOf(readingOf({ step, run, head: 0, row, column, words: ["mary", "gave"], columns }));
   assert.equal(
     say(3, 1, 0),
-    "gave scores mary in head 1: 0.00, the same as every other word: this query asks nothing.",
+    "The score of gave for mary in head 1 is 0.00, the same as for every other word: this query asks nothing.",
   );
-  assert.equal(say(3, 0, 1), "mary scores gave in head 1: 0.00 (its largest score is 4.00).");
+  assert.equal(
+    say(3, 0, 1),
+    "The score of mary for gave in head 1 is 0.00 (the largest in its row is 4.00).",
+  );
   assert.equal(say(5, 0, 1), "mary may not see gave, which comes later: the score becomes −∞.");
   assert.equal(say(6, 0, 1), "mary puts nothing on gave: the mask hides it.");
   assert.equal(say(6, 1, 0), "gave puts 50.0 % of its attention in head 1 on mary.");
@@ -335,7 +338,7 @@ test("a reading counts the bias, and a query asks though all keys are equal", ()
     textOf(readingOf({ step, run, head: 0, row: 1, column, words: ["a", "b"], columns: ["c"] }));
   assert.match(say(9, 0), /, the bias adds 0\.50\.$/);
   run.q[0][1] = [1, 0];
-  assert.match(say(3, 0), /the same as every other word\.$/);
+  assert.match(say(3, 0), /the same as for every other word\.$/);
 });
 
 test("rounding does not tell two orders apart", () => {

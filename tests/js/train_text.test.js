@@ -26,7 +26,7 @@ test("a browser that knows no toWellFormed reads texts, too", (t) => {
 for (const [what, text, problem] of [
   ["empty", "", /There is no text yet/],
   ["blanks", " \n\t ".repeat(30), /There is no text yet/],
-  ["one character", "aa a\n".repeat(30), /one character only/],
+  ["one character", "aa a\n".repeat(30), /one single character/],
   ["short", "to be or not", /has 12 characters\. Below 20/],
   ["null bytes", "to be or not to be\0".repeat(3), /null bytes, so it is not plain text/],
   ["long", "to be ".repeat(100), /more than the 500 characters/],

@@ -203,7 +203,9 @@ def test_what_a_report_needs_is_named(tmp_path, capsys, monkeypatch, name):
 def test_a_report_that_there_is_not(tmp_path, capsys, as_a_reader, asked):
     assert main(["train", f"--folder={tmp_path / 'run'}", f"--report={asked}", *TINY]) == 1
     error = capsys.readouterr().err
-    assert f"the report '{asked}' is none of tensorboard=FOLDER, wandb=PROJECT, file=FILE" in error
+    assert (
+        f"the report '{asked}' is not one of tensorboard=FOLDER, wandb=PROJECT, file=FILE" in error
+    )
 
 
 @pytest.mark.usefixtures("as_a_reader")
@@ -273,13 +275,13 @@ def test_gpus_that_are_not_used_are_told(monkeypatch):
 
 def test_how_to_go_on_is_told_for_as_many_machines(run_folder, monkeypatch):
     folder = str(run_folder)
-    assert _how_to_go_on(folder).startswith("Go on by: python -m transformer_lib.training resume")
+    assert _how_to_go_on(folder).startswith("To go on: python -m transformer_lib.training resume")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     monkeypatch.setenv("WORLD_SIZE", "4")
-    assert "by: torchrun --standalone --nproc-per-node=4 -m" in _how_to_go_on(folder)
+    assert "on: torchrun --standalone --nproc-per-node=4 -m" in _how_to_go_on(folder)
     monkeypatch.setenv("WORLD_SIZE", "8")
     told = _how_to_go_on(folder)
-    assert "by: torchrun --nnodes=2 --nproc-per-node=4 -m" in told
+    assert "on: torchrun --nnodes=2 --nproc-per-node=4 -m" in told
     assert told.endswith("(on each machine, as the run was started)")
 
 

@@ -149,7 +149,7 @@ def test_what_is_changed_in_a_preset_is_joined_to_it():
         (["--n-stories", "5"], "n_stories belongs to data of a grammar, and data is 'a.txt'"),
         (["--data", "gift"], "Data sets with a name: gifts, kannada"),
         (["--betas", "0.9,0.95"], "--betas '[0.9, 0.95]'"),
-        (["--data", "a.ndjson"], "whose ending is of records"),
+        (["--data", "a.ndjson"], "whose ending says records"),
     ],
 )
 def test_a_mistake_is_told_with_what_the_command_line_has(options, message, capsys, as_a_reader):

@@ -129,7 +129,7 @@ def test_sigterm_to_one_or_both_saves_in_both(launched, name, saved):
     for rank, result in enumerate(results_of(launched, name)):
         assert result["returned"] == 128 + signal.SIGTERM
         output = output_of(launched, name, rank)
-        assert "stopped by SIGTERM. Go on by: torchrun --standalone --nproc-per-node=2 -m" in output
+        assert "stopped by SIGTERM. To go on: torchrun --standalone --nproc-per-node=2 -m" in output
     goes_on(launched["folder"] / f"{name}-run", saved)
 
 

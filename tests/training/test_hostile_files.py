@@ -185,7 +185,7 @@ def test_json_of_hundreds_of_megabytes_is_not_read(run_folder, name):
         (lambda state: state.pop("run"), "KeyError: 'run'"),
         (lambda state: state.pop("random"), "lacks random"),
         (lambda state: state.pop("optimizer"), "lacks optimizer"),
-        (lambda state: state["run"].update(seconds="1"), "something else than numbers"),
+        (lambda state: state["run"].update(seconds="1"), "something other than numbers"),
         (lambda state: state["run"]["curve"].pop("step"), "lacks a column"),
         (lambda state: state["run"]["curve"]["step"].append(3), "of unequal length"),
         (lambda state: state["run"].update(recent=[]), "of unequal length"),

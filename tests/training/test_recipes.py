@@ -94,7 +94,7 @@ def test_options_belong_to_their_choice():
         ({"lessons": {"ekko": 3}}, ValueError, "a lesson is 'ekko'; choose one of 'echo'"),
         ({"lessons": {"echo": 0}}, ValueError, "steps of the lesson 'echo' is 0"),
         ({"lessons": {"echo": 3}, "data": "python_docs"}, ValueError, "lessons are texts about"),
-        ({"data": "talk.jsonl"}, ValueError, "ending is of records"),
+        ({"data": "talk.jsonl"}, ValueError, "ending says records"),
         ({"precision": "fp16"}, ValueError, "precision is 'fp16'; choose one of 'float32', 'tf32'"),
         ({"betas": (0.9, 1.5)}, ValueError, r"betas\[1\] is 1.5; it is a share"),
         ({"lesson_heads": 1}, ValueError, "lesson_heads is 1; .* and name lessons"),

@@ -62,7 +62,7 @@ def test_a_signal_saves_and_ends_the_program(tmp_path, options):
         program.send_signal(signal.SIGTERM)
         output, _ = program.communicate(timeout=PATIENCE)
     assert program.returncode == 128 + signal.SIGTERM
-    assert "stopped by SIGTERM. Go on by: python -m transformer_lib.training resume '" in output
+    assert "stopped by SIGTERM. To go on: python -m transformer_lib.training resume '" in output
     assert f"resume '{folder}'" in output
     assert "Traceback" not in output
     saved = load_checkpoint(folder)

@@ -192,7 +192,7 @@ def test_gpus_that_nothing_has_used_do_not_count(monkeypatch):
     require_same_gpus(state | {"cuda": [torch.zeros(16)]}, False)  # a checkpoint from before
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     restore_random_state(state)
-    with pytest.raises(ValueError, match="with 1 GPUs, and here are 0"):
+    with pytest.raises(ValueError, match="with 1 GPUs, and 0 are in use here"):
         require_same_gpus(state | {"cuda": [torch.zeros(16)]}, False)
 
 

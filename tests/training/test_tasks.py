@@ -142,7 +142,7 @@ def test_a_curve_that_could_not_be_read_again_is_not_saved(tmp_path):
     steps = run.steps(tmp_path / "run")
     assert [next(steps).step for _ in range(3)] == [1, 2, 3]
     run.curve["note"] = ["mine"]
-    with pytest.raises(TypeError, match="its curve holds something else than numbers"):
+    with pytest.raises(TypeError, match="its curve holds something other than numbers"):
         list(steps)
     assert all(load_trained(path) for path in find_checkpoints(tmp_path / "run"))
 

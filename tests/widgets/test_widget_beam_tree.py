@@ -68,7 +68,7 @@ def test_what_the_reader_does_comes_back_and_can_be_observed():
     [
         ({"width": 6}, "width is 6"),
         ({"length_penalty": float("nan")}, "length_penalty is nan"),
-        ({"end": 5}, "end 5, but there are 5 tokens"),
+        ({"end": 5}, "end is 5, but there are 5 tokens"),
         ({"prompt": [1, 9]}, "prompt holds 9, but there are 5 tokens"),
         ({"prompt": []}, "the prompt has 0 tokens"),
         ({"n_tokens": 25}, "n_tokens is 25; give .* 1 to 24"),

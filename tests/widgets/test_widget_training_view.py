@@ -189,7 +189,7 @@ def test_steps_that_make_no_sense_change_nothing():
     with pytest.raises(TypeError, match="accuracy is 'high', which is not a number"):
         view.append(5, 1.0, accuracy="high")
     view.append(4, 2.0)
-    with pytest.raises(ValueError, match=r"step 4 has a training_loss already, 2: a step once"):
+    with pytest.raises(ValueError, match=r"step 4 has a training_loss already, 2: a step that"):
         view.append(4, 3.0)
     assert view.curve["training_loss"] == [2.0, 1.5, 2.0]
     assert view.curve["step"] == [1, 2, 4]

@@ -162,7 +162,7 @@ check_may_read = Exercise(
 
     source [batch, source tokens] and target [batch, target tokens] are ids, padded with 0 on the
     right. Returns booleans [batch, target tokens, source tokens], with which no row reads padding,
-    and every row, also one that is padding, has something to read.
+    and every row, even one that is padding, has something to read.
     """,
     right=_may_read,
     wrong={
@@ -262,7 +262,7 @@ check_parameters = Exercise(
         "That is without any bias in attention, 63,045,632 for the paper's sizes. Here all biases "
         "count.": _miscount(of_attention=False),
         "That is without the biases of attention and feed-forward layers.": _miscount(biases=False),
-        "You count a norm at the end of each stack. `nn.Transformer` has them; the paper has not.":
+        "You count a norm at the end of each stack. `nn.Transformer` has them; the paper does not.":
             _miscount(more=2),
         "The decoder has n_layers blocks, too. You count one.": (
             lambda d_model, d_ff, n_layers, vocabulary:

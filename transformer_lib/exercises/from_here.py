@@ -29,7 +29,7 @@ check_three = Exercise(
         "Keys come first in your result. The file holds queries, keys, values, in this order.": (
             lambda weight: tuple(_three(weight)[part] for part in (1, 0, 2))
         ),
-        "The order is turned round: queries come first.": lambda weight: _three(weight)[::-1],
+        "The order is reversed: queries come first.": lambda weight: _three(weight)[::-1],
         "You take every third row. The three lie side by side, one after the other.": _spread,
         "You cut along the inputs: each of the three reads all d inputs, and gives d of the 3 d "
         "outputs.": lambda weight: tuple(weight.T.chunk(3, dim=1)),
@@ -93,7 +93,7 @@ check_preference = Exercise(
     "preference optimization, the mean over the pairs; log-probabilities, each [pairs].",
     right=_preference,
     wrong={
-        "It learns to prefer what was rejected: turn the difference round.": (
+        "It learns to prefer what was rejected: turn the difference around.": (
             lambda chosen, rejected, chosen_before, rejected_before, beta: _preference(
                 rejected, chosen, rejected_before, chosen_before, beta
             )

@@ -17,7 +17,7 @@ HEATED = (
     (0.500, 0.250, 0.150, 0.100),
 )
 check_by_temperature = Choice(
-    asks="Which rows can temperature make of 0.4, 0.3, 0.2, 0.1? All letters.",
+    asks="Which rows can temperature make from 0.4, 0.3, 0.2, 0.1? All letters.",
     right={"a", "d"},
     wrong={
         "a": "its entries are the squares, divided by their sum: the temperature is 1/2.",
@@ -42,7 +42,8 @@ def _temperature(probabilities, temperature):
 
 
 check_temperature = Exercise(
-    asks="`answer(probabilities, temperature)`: what temperature makes of them, both [vocabulary].",
+    asks="`answer(probabilities, temperature)`: what temperature makes from them, both "
+    "[vocabulary].",
     right=_temperature,
     wrong={
         "Nothing has changed: dividing all probabilities by one number and normalizing again gives "
@@ -239,7 +240,7 @@ check_cache_bytes = Exercise(
     asks="`answer(batch, tokens, n_layers, d_model, number)`: the bytes of a model's cache.",
     right=_cache_bytes,
     wrong={
-        "A key and a value are kept of each token: two vectors, and not one.": (
+        "A key and a value are kept for each token: two vectors, and not one.": (
             lambda batch, tokens, n_layers, d_model, number: (
                 batch * tokens * n_layers * d_model * number
             )

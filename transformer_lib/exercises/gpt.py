@@ -65,7 +65,7 @@ _LOSSES = [
         "the first position of all is cut, which is not a shift": (slice(1, None), slice(1, None)),
         "the last position of all is cut, which is not a shift": (slice(-1), slice(-1)),
         "the shift goes the other way": (slice(1, None), slice(None, -1)),
-        "it is shifted by two": (slice(None, -2), slice(2, None)),
+        "the targets are shifted by two": (slice(None, -2), slice(2, None)),
     },
     {
         "": lambda real: real,
@@ -447,7 +447,7 @@ check_initial_loss = Exercise(
         "stand inside the logarithm, or is it divided once too often?": (
             lambda vocabulary, d_model, std: math.log(vocabulary)
         ),
-        "That is half the variance of a logit, what is added to ln V: the loss of equal logits is "
+        "That is half the variance of a logit, which is added to ln V: the loss of equal logits is "
         "missing.": lambda vocabulary, d_model, std: d_model * std**2 / 2,
         "You multiply ln V by what must be added to it: the logarithm of a product is a sum.": (
             lambda vocabulary, d_model, std: math.log(vocabulary) * d_model * std**2 / 2
@@ -604,7 +604,7 @@ check_bigram_loss = Exercise(
     """,
     right=_bigram,
     wrong={
-        "You count on both sets: what a predictor is judged by must not be in its table.": (
+        "You count in both sets: what a predictor is judged by must not be in its table.": (
             lambda train, held_out, size: _bigram(torch.cat([train, held_out]), held_out, size)
         ),
         "You flatten both sets. The last token of a story and the first of the next are not a "

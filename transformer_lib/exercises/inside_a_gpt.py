@@ -72,7 +72,7 @@ check_induction = Repair(
     unchanged="Which key does the second head of the circuit look at, and which tokens have one?",
     right=_induction,
     wrong={
-        "You take the mean over the keys as well: of one query, the weights on all that belong are "
+        "You take the mean over the keys as well: for each query, the weights on all such keys are "
         "added up.": lambda weights, ids: weights[_after(_earlier(ids))].mean(),
         "Only the first earlier token counts here. If it came several times, what followed each "
         "of them belongs to the score.": _first_only,
@@ -153,15 +153,15 @@ check_bigram = Exercise(
                 torch.bincount(ids, minlength=n_states).float() + 1
             )
         ),
-        "You count what came before the last state's likes. Count what came after.": _preceded,
+        "You count what came before the last state. Count what came after.": _preceded,
         "Those are the counts: divide by their sum.": lambda ids, n_states: (
             _followed(ids, n_states) + 1
         ),
         "All alike: that is the uniform reader.": lambda ids, n_states: (
             torch.full((n_states,), 1 / n_states)
         ),
-        "The most frequent one gets all. A reader that is sure and wrong once has an endless loss: "
-        "return chances.": lambda ids, n_states: torch.nn.functional.one_hot(
+        "The most frequent one gets all. A reader that is sure and wrong once has an infinite "
+        "loss: return chances.": lambda ids, n_states: torch.nn.functional.one_hot(
             (_followed(ids, n_states) + 1).argmax(), n_states
         ).float(),
         "`bincount` ends at the largest state that it meets: give it `minlength`.": _short,
@@ -172,9 +172,9 @@ check_bigram = Exercise(
         "That counts what followed the last two states together. Look at the last one only.": (
             _after_the_last_two
         ),
-        "Only the latest of the last state's likes counts here: count what came after each of "
+        "Only the latest of the earlier occurrences counts here: count what came after each of "
         "them.": lambda ids, n_states: _after_one(ids, n_states, -1),
-        "Only the first of the last state's likes counts here: count what came after each of "
+        "Only the first of the earlier occurrences counts here: count what came after each of "
         "them.": lambda ids, n_states: _after_one(ids, n_states, 0),
         "Your result ends at the largest state of the text. A state that has not come yet may come "
         "next: `n_states` says how many there are.": _of_states_seen,
@@ -336,7 +336,7 @@ check_two_back = Exercise(
         "where one should.": _two_fit,
         "It looks at the right token, and at others as well: less than 0.99 of a row is there. "
         "Make the scores larger. They are divided by √d_head.": _blunt,
-        "The token two back gets the least weight, and others more: has its score the wrong "
+        "The token two back gets the least weight, and others more: does its score have the wrong "
         "sign?": _least,
         "The token at place {} looks most at place {}, with the weight {:.2f}, and not at place "
         "{}. Print W_Q @ W_K.mT: row t is to be large in column t - 2 only.": _looks_elsewhere,

@@ -185,7 +185,7 @@ def _window(tokens: int, window: int) -> Tensor:
 
 
 check_sliding_window = Exercise(
-    asks="`answer(tokens, window)`: a boolean mask [tokens, tokens] of `window` keys a query.",
+    asks="`answer(tokens, window)`: a boolean mask [tokens, tokens] of `window` keys per query.",
     right=_window,
     wrong={
         "The window reaches into the future as well as the past.": lambda n, w: (
@@ -241,7 +241,7 @@ check_reach = Exercise(
         Case("each word sees only the one before, and 2 layers", _SHIFT, 1, 2),
     ],
     axes="tokens",
-    praise="Right: in each layer, a word takes over what the words it may look at hold.",
+    praise="Right: in each layer, a word takes over whatever is held by the words it may look at.",
 )
 
 # --- functions that leak, and one that does not ---------------------------------------------------

@@ -24,8 +24,8 @@ check_right_splits = Choice(
     asks="Which of the five lines cut x [b, s, d] into heads? All letters that belong.",
     right={"b", "c", "e"},
     wrong={
-        "a": "the numbers stay in the order of the memory, so a head gets whole tokens, a few of "
-        "them, cut in pieces.",
+        "a": "the numbers stay in the order in which they lie in memory, so a head gets a few "
+        "tokens, all of their numbers, cut in pieces.",
         "d": "head n gets every h-th component, starting with the n-th; a head is a block of "
         "neighbors.",
         "b": "the last axis is cut into blocks, and then the tokens and the heads change places.",
@@ -277,9 +277,9 @@ check_giver_and_receiver = Exercise(
         "and each has to know the verb's turn, component 4.": _found((1, 0), (1, 0), turned=True),
         "Both heads find the person who comes last, with either verb: two questions are needed, "
         "and each has to know the verb's turn, component 4.": _found((0, 1), (0, 1), turned=True),
-        "Nothing arrives of the second head: does W_V fill its columns, and do the "
+        "Nothing arrives from the second head: does W_V fill its columns, and do the "
         "last three rows of W_O carry the receiver on?": _found((1, 0), (0, 0)),
-        "Nothing arrives of the first head: does W_V fill its columns, and do the "
+        "Nothing arrives from the first head: does W_V fill its columns, and do the "
         "first three rows of W_O carry the giver on?": _found((0, 0), (0, 1)),
         "W_O adds the two heads up, so nobody can tell who is who any more.": _found(
             (1, 1), (0, 0)

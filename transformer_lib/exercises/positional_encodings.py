@@ -157,8 +157,8 @@ check_sinusoidal = Exercise(
     ],
     axes="positions d_model",
     also={
-        "The hands have the speeds that belong to base {}; it is 10000. Is your base another one, "
-        "or is each exponent off by the same factor?": _another_base,
+        "The hands have the speeds that belong to base {}; it should be 10000. Do you use "
+        "another base, or is each exponent off by the same factor?": _another_base,
         "Each sine is beside the cosine of its hand, but the hands have wrong speeds: hand {} "
         "turns by {} in a step, and it should turn by {}.": _other_speeds,
         "Sines and cosines lie between −1 and 1, and your table reaches {}: are these the angles, "
@@ -235,7 +235,7 @@ check_shift_matrix = Exercise(
     ],
     axes="d_model d_model",
     also={
-        "Block {} is not a rotation. In each row stand a sine and a cosine of the same angle, "
+        "Block {} is not a rotation. Each row must hold a sine and a cosine of the same angle, "
         "whose squares sum to 1; those of row {} sum to {}.": _no_rotation,
     },
     adapt=_in_default_dtype,

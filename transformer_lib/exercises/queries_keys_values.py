@@ -335,10 +335,10 @@ check_shared_matrix = Choice(
     wrong={
         "a": "Word 1 scores word 2 with 1, and word 2 scores word 1 with −1. With one matrix, both "
         "are the same dot product.",
-        "b": "Symmetric, and nothing negative on the diagonal: both are needed, and not enough. "
+        "b": "Symmetric, and nothing negative on the diagonal: both are needed, but not enough. "
         "Words 1 and 2 score 1 with themselves, so their keys have length 1. The dot product of "
         "two such vectors cannot be 3.",
-        "d": "Symmetric it is, which is needed and not enough. Word 2 scores itself with −1, and a "
+        "d": "It is symmetric, which is needed but not enough. Word 2 scores itself with −1, and a "
         "vector's dot product with itself is a sum of squares.",
     },
     praise="Right: symmetric, nothing negative on the diagonal, and no score larger than the "

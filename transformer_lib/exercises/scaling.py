@@ -19,9 +19,8 @@ check_score_variance = Exercise(
     right=lambda d_k: float(d_k),
     wrong={
         "This is the standard deviation; the variance is its square.": lambda d_k: d_k**0.5,
-        "This is 2 d_k. If you use q = k, then q·q is a sum of squares; q + k has it as well.": (
-            lambda d_k: 2.0 * d_k
-        ),
+        "This is 2 d_k. If you use q = k, then q·q is a sum of squares; q + k has this variance "
+        "as well.": (lambda d_k: 2.0 * d_k),
         "Your data are not centered: torch.rand has mean 1/2; use torch.randn.": (
             lambda d_k: 7 / 144 * d_k
         ),
@@ -122,9 +121,9 @@ check_temperature_for_entropy = Exercise(
 # --- PyTorch's start: predict, then run -----------------------------------------------------------
 
 check_pytorch_width = Exercise(
-    asks="""`answer(d_k)`: the width at which scores of components of variance 1/3 spread as at d_k.
+    asks="""`answer(d_k)`: the width at which components of variance 1/3 spread scores as d_k does.
 
-    At d_k the components have variance 1. The answer is a number.
+    At d_k they have variance 1. The answer is a number.
     """,
     right=lambda d_k: 9.0 * d_k,
     wrong={
@@ -176,13 +175,13 @@ def _scaled_twice(q: Tensor, k: Tensor) -> Tensor:
 
 
 check_times_scaled = Exercise(
-    asks="""`answer(score, d_k)`: how often score(q, k) divides by √d_k: 0, 1 or 2.
+    asks="""`answer(score, d_k)`: how many times score(q, k) divides by √d_k: 0, 1 or 2.
 
     score takes queries [m, d_k] and keys [n, d_k] and gives scores [m, n].
     """,
     right=_times_scaled,
     wrong={
-        "You count the wrong way round: a spread of √d_k means that nobody has divided.": (
+        "You count the wrong way around: a spread of √d_k means that nobody has divided.": (
             lambda score, d_k: 2 - _times_scaled(score, d_k)
         ),
         "You always say 0: ask the function that you are given.": lambda score, d_k: 0,
@@ -253,7 +252,7 @@ check_same_training = Exercise(
 # --- which report says something? -----------------------------------------------------------------
 
 check_fair_report = Choice(
-    asks="Whose conclusion about the division by √d_k is covered by what they did? A letter.",
+    asks="Whose conclusion about the division by √d_k is supported by what they did? A letter.",
     right="c",
     wrong={
         "a": "One learning rate, and it is one that suits the division. What about the others?",

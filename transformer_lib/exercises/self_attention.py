@@ -325,7 +325,7 @@ check_prefers_roses = Exercise(
     0.9 of its attention; *mary* and *susan* still prefer a person, either of the two.
 
     >>> check_prefers_roses(torch.eye(5))
-    ✗ Your result has the shape (5, 5); right is (5, 2) = (words, components).
+    ✗ Your result has the shape (5, 5); it should be (5, 2) = (words, components).
     """,
     right=lambda: torch.tensor([[1.6, 0.0], [0.4, 1.2], [0.0, 4.0], [0.2, 0.2], [1.5, 0.0]]),
     cases=[Case("your vectors")],
@@ -336,7 +336,7 @@ check_prefers_roses = Exercise(
         "It is *roses* that prefers *gave*: the row asks and the column answers, so the weight "
         "to raise is in row *gave*, column *roses*.": _asked_the_wrong_way_round,
         "Only a norm has grown: *roses* is longer than *gave* but points elsewhere, so *gave* "
-        "still prefers itself; turn *roses* towards it.": _longer_but_elsewhere,
+        "still prefers itself; turn *roses* toward it.": _longer_but_elsewhere,
         "*gave* still prefers itself: its dot product with *roses* cannot exceed its own square "
         "unless *roses* is the longer of the two.": _prefers_itself,
         "*gave* prefers *{}*, with weight {:.2f}, not *roses*.": _prefers_another,
@@ -381,7 +381,7 @@ check_wrong_axis = Choice(
         "A": "The rows of A add up to 1, so its axis is right. Its mistake is another one: a "
         "weight is never negative. Somebody divided the scores by their sum, without the "
         "exponential.",
-        "C": "The rows of C do not add up to 1, but its columns do not either. All nine numbers "
+        "C": "The rows of C do not add up to 1, and its columns do not either. All nine numbers "
         "do: one softmax ran over the whole matrix.",
         "D": "The rows of D add up to 1, and no number is negative: D is right.",
     },

@@ -130,7 +130,7 @@ check_encode = Exercise(
     right=_encode,
     wrong={
         "You take the longest token that fits, from the left. Merges are done in the order in "
-        "which they were learned, whatever is where.": _longest_first,
+        "which they were learned, wherever the pairs are.": _longest_first,
         "You merge the first pair from the left that is anywhere in the list. All of one merge is "
         "done before the next one, in the order in which they were learned.": _leftmost_first,
         "At each place you try all merges, and then leave it for good. The loop over the merges "
@@ -237,7 +237,7 @@ check_decode = Repair(
         "You decode as Latin-1, or a kin of it: every byte becomes a character of its "
         "own.": lambda tokens: b"".join(tokens).decode("latin-1"),
         "A character may be spread over three tokens, or four; you join two at most.": _waits_once,
-        "Where all of the bytes cannot be decoded, you go back to single tokens: then one "
+        "Where the bytes cannot all be decoded, you go back to single tokens: then one "
         "unfinished character spoils all others. `errors='replace'` spares you the case.": (
             _else_one_by_one
         ),
@@ -257,8 +257,8 @@ check_decode = Repair(
     also={
         "Your text holds surrogates, half of a character each: bytes that wait for others must be "
         "kept as bytes.": lambda result, tokens: any("\ud800" <= x <= "\udfff" for x in result),
-        "The plain letters were {}, and in your text they are {}: is there something beside the "
-        "decoding, or another encoding than UTF-8?": _other_letters_than,
+        "The plain letters were {}, and in your text they are {}: do you do something besides "
+        "decoding, or use an encoding other than UTF-8?": _other_letters_than,
     },
     any_form={
         "These are the bytes, joined; they are still to be decoded.": lambda result, tokens: (
@@ -346,14 +346,14 @@ check_table_gradient = Exercise(
 # --- find the leak --------------------------------------------------------------------------------
 
 check_leak = Choice(
-    asks="In which lines does the text that measures decide about the model? Numbers of lines.",
+    asks="In which lines does the text used for measuring influence the model? Numbers of lines.",
     right={2, 6},
     wrong={
         1: "This only reads the text.",
         2: "The merges are learned from the whole text, its last tenth included.",
         3: "This only says where to cut.",
         4: "The first part is encoded, to train on; nothing is learned from the other one here.",
-        5: "To measure by a text, it must be encoded. Nothing is learned from it here.",
+        5: "To measure by a text, you must encode it. Nothing is learned from it here.",
         6: "The step to keep is chosen by the very loss that is reported: the luckiest of many.",
     },
     praise="Right: what is learned or chosen must come from the first part. Cut first; and to "

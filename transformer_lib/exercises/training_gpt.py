@@ -105,7 +105,7 @@ check_schedule = Exercise(
     asks="`answer(step, n_steps, n_up, n_down)`: the factor of the rate at this step, from 1.",
     right=lambda n_steps, n_up, n_down: _all_steps(_schedule, n_steps, n_up, n_down),
     wrong={
-        "There is no warm-up: below step n_up the factor is step / n_up.": _variant(
+        "There is no warm-up: below step n_up the factor must be step / n_up.": _variant(
             up=lambda step, n_up: 1.0
         ),
         "The warm-up is one step late: the first step has the rate 0 and changes nothing. Steps "
@@ -127,10 +127,10 @@ check_schedule = Exercise(
                 *sizes,
             )
         ),
-        "There is no decay: in the last n_down steps the factor falls to 0.": _variant(
+        "There is no decay: in the last n_down steps the factor must fall to 0.": _variant(
             down=lambda left, n_steps, n_up, n_down: 1.0
         ),
-        "The last step has the rate 0, so it changes nothing: 0 is reached one step after the "
+        "The last step has the rate 0, so it changes nothing: 0 must be reached one step after the "
         "last.": _variant(down=lambda left, n_steps, n_up, n_down: left / n_down),
         "The first step of the decay still has the factor 1: divide by n_down + 1, so that "
         "the step before the decay is the last at full rate.": _variant(
@@ -178,18 +178,17 @@ check_schedule = Exercise(
     },
     also={
         "Your factor is {} at every step.": _always_one,
-        "Your factor is {} at {}: it is at most 1, in the level part.": _too_large,
+        "Your factor is {} at {}: it must be at most 1, in the level part.": _too_large,
         "Your factor is {} at {}: it falls to 0 and not below.": _below_zero,
-        "Your factor is 0 until step n_up: it rises by 1 / n_up in each step. Does a `//` cut "
+        "Your factor is 0 until step n_up: it must rise by 1 / n_up in each step. Does a `//` cut "
         "it?": _no_rise,
-        "Your factor is 1 at step {} for the first time: it rises until step n_up, {} here.": (
+        "Your factor is 1 at step {} for the first time: it must rise until step n_up, {} here.": (
             _rise_ends
         ),
         "Your factor is 1 at step {} for the last time. The fall takes the last n_down steps: step "
         "n_steps − n_down, {} here, is the last at full rate.": _fall_begins,
-        "At the last step your factor is {}. In a straight line to 0 one step later, it is {}.": (
-            _falls_to
-        ),
+        "At the last step your factor is {}. In a straight line to 0 one step later, it would "
+        "be {}.": (_falls_to),
         "The rise is not a straight line: each step adds 1 / n_up.": _bent(
             lambda ys, n_steps, n_up, n_down: ys[: n_up + 1]
         ),
@@ -222,14 +221,15 @@ check_loop = Choice(
         5: "The logits of all places and their targets in one row each: that is the mean loss.",
         6: "The gradient is computed once, of one batch.",
         7: "it comes too early for lines 8 and 9. Name those two, or this one in their place.",
-        10: "Forgetting the gradient after the step is as good as before the backward pass.",
+        10: "Forgetting the gradient after the step is as good as forgetting it before the "
+        "backward pass.",
         8: "the gradient is clipped when the step has been taken, and so in vain.",
         9: "the rate is set after the step: the first one is taken at the full rate, before any "
-        "warm-up, and every other one at the rate of the step before it.",
+        "warm-up, and each later one at the rate of the step before it.",
         11: "`eval()` turns dropout off, and nothing turns it on again: from step 100 on, the "
         "model trains without.",
-        12: "This line only measures and prints. The mode that the model stays in is the doing of "
-        "another.",
+        12: "This line only measures and prints. Another line sets the mode that the model "
+        "stays in.",
         13: "the sum is a tensor that remembers how it was computed, so that the record of every "
         "step so far stays in memory: `loss.item()` keeps the number alone.",
     },
@@ -366,7 +366,7 @@ check_recovery = Exercise(
         ),
         "That is fifty times the chapter's number. The memory is fifty times longer, but the one "
         "gradient also enters v with a share fifty times smaller.": 50.0 * _short_steps(0.95),
-        "1 / (1 − β₂) steps make v fade by a factor of e. How often must it do so?": 1000.0,
+        "1 / (1 − β₂) steps make v fade by a factor of e. How many times must it do so?": 1000.0,
         "v is the mean of *squares*: a gradient that is a thousand times too long enters it a "
         "million times too large.": 0.0,
         "The gradient enters v unsquared here. v is the mean of *squares*: a million enters it.": (
@@ -396,9 +396,8 @@ check_recovery = Exercise(
         "The number of a step is not negative. Both logarithms are: divide one by the other.": (
             lambda steps: float(steps) < 0
         ),
-        "You let v fade by a factor of {} in each step. It is β₂ = 0.999, for v and not for √v.": (
-            _other_fading
-        ),
+        "You let v fade by a factor of {} in each step. It should be β₂ = 0.999, for v and not "
+        "for √v.": (_other_fading),
         "{} steps later v is about {}, so that the step is {} of the rate, not one half.": (
             _at_that_step
         ),
@@ -428,7 +427,7 @@ check_decays = Exercise(
         "Vectors decay, too: a gain or a bias that is pulled to 0 loses its purpose.": _by_rule(
             lambda name, p: True
         ),
-        "Nothing decays: matrices do.": _by_rule(lambda name, p: False),
+        "Nothing decays: matrices should.": _by_rule(lambda name, p: False),
         "The gains of the norms decay: they are called `weight` too. Ask for the number of "
         "axes, not for the name.": _by_rule(lambda name, p: "bias" not in name),
         "You go by the word `norm`; in the second model the norms have other names. Ask for "
@@ -486,8 +485,8 @@ check_bugs = Choice(
     asks="Which of the six runs have a mistake in their code? Letters.",
     right={"a", "c", "f"},
     wrong={
-        "a": "nobody beats the grammar on stories that are new to both, but by chance, and this is "
-        "ten times what chance does: the model sees its targets.",
+        "a": "nobody beats the grammar on stories that are new to both, except by chance, and "
+        "this is ten times what chance does: the model sees its targets.",
         "b": "It has learned its stories by heart, as a large model does with few of them: too few "
         "data, and no mistake in the code.",
         "c": "a model that knows nothing costs ln V, about 3.1. This one is sure of itself and "

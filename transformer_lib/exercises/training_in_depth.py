@@ -154,7 +154,7 @@ check_accumulate = Exercise(
     """,
     right=_accumulate,
     wrong={
-        "The mean of means: a target of a part with few targets weighs more than one of a part "
+        "The mean of means: a target in a part with few targets weighs more than one in a part "
         "with many. Weigh each part by its targets.": lambda gradients, counts: gradients.mean(0),
         "The sum of the parts' gradients: each is a mean already, so the result is about as many "
         "times too large as there are parts.": lambda gradients, counts: gradients.sum(0),
@@ -210,9 +210,9 @@ check_memory = Exercise(
     """,
     right=_bytes(),
     also={
-        "You give {} bytes to each number that Muon moves, and {} to each other one. Count what is "
-        "kept for a number, 4 bytes each: itself, its gradient, and one running mean for Muon, two "
-        "for AdamW.": _other_bytes,
+        "You give {} bytes to each number that Muon moves, and {} to each of the others. Count "
+        "what is kept for a number, 4 bytes each: itself, its gradient, and one running mean for "
+        "Muon, two for AdamW.": _other_bytes,
     },
     cases=[Case("a small GPT", 98_304, 1_408), Case("GPT-2 small", 84_934_656, 39_505_152)],
     praise="Right: 12 bytes for each number of Muon's, and 16 for each of AdamW's.",
@@ -252,8 +252,10 @@ check_utilization = Exercise(
     right=_utilization(),
     wrong={
         "Only attention's part is divided by `peak`, and only the other multiplied by "
-        "tokens_per_second: put their sum in brackets.": lambda rate, n, layers, context, d, peak: (
-            rate * 6 * n + 12 * layers * context * d / peak
+        "tokens_per_second: put their sum in parentheses.": (
+            lambda rate, n, layers, context, d, peak: (
+                rate * 6 * n + 12 * layers * context * d / peak
+            )
         ),
         "The two parts are multiplied: add attention's operations to those with parameters.": (
             lambda rate, n, layers, context, d, peak: (

@@ -259,7 +259,7 @@ check_conclusion = Exercise(
     before=_FORM,
     call=_stream_after,
     wrong={
-        "That is *or*: where she had them and they swapped, she has them no more. Let the second "
+        "That is *or*: where she had them and they swapped, she no longer has them. Let the second "
         "unit take that case away again.": _with_owner(0.0, 1, 1, 1),
         "That is *and*: only where she had them and they swapped.": _with_owner(0.0, 0, 0, 1),
         "This says *susan*: 1 where mary does not have them.": _with_owner(1.0, 0, 0, 1),
@@ -314,7 +314,8 @@ check_products = Exercise(
         Case("another", 7, 10, 3),
         Case("a long text", 2, 3, 60),
     ],
-    praise="Right: while a text is shorter than 6 · d_model, its length is the smaller part.",
+    praise="Right: while a text is shorter than 6 · d_model, what depends on its length is the "
+    "smaller part.",
 )
 
 
@@ -413,9 +414,8 @@ check_shares = Exercise(
     """,
     right=_shares,
     wrong={
-        "These are running totals: the scores after each part. Asked for is what each one adds.": (
-            _running_totals
-        ),
+        "These are running totals: the scores after each part. You are asked for what each one "
+        "adds.": (_running_totals),
         "The head's bias is in all three: it belongs to none of the parts.": _with_bias,
         "These are the parts themselves. Their shares of the scores are products with the head's "
         "matrix.": _without_head,
@@ -428,9 +428,8 @@ check_shares = Exercise(
     ],
     about={
         "`{}` never reads {}.": _reads_another,
-        "Only your {} share is wrong. It is {} at the last token, times the head's matrix.": (
-            _the_wrong_share
-        ),
+        "Only your {} share is wrong. It should be {} at the last token, times the head's "
+        "matrix.": (_the_wrong_share),
     },
     axes="parts batch classes",
     praise="Right: three shares, and with the bias they add up to the scores.",

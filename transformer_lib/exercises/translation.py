@@ -366,7 +366,7 @@ check_reported = Choice(
         "number is high and cannot be compared with anybody's.",
         "c": "Brevity penalty and n-grams are counted over the whole corpus. A mean over sentences "
         "is another number (without smoothing, 0 for a sentence without a common 4-gram).",
-        "e": "That counts the padding and end tokens as words, and right they are nearly always.",
+        "e": "That counts the padding and end tokens as words, and these are nearly always right.",
     },
     praise="Right: its own output as plain text, the whole corpus at once, and a signature that "
     "says how it was counted.",

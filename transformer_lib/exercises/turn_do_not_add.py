@@ -25,7 +25,7 @@ check_who_notices = Choice(
     wrong={
         "a": "the products of W_Q PE(p) and W_K PE(r) depend on both positions, unless the "
         "matrices are made of rotations.",
-        "b": "query and key are turned on by the same angle.",
+        "b": "query and key are both turned further by the same angle.",
         "c": "every distance within the text is the same as before.",
         "d": "the angle between query and key is then that of the query's own position.",
         "e": "the weights stay, but what is averaged has turned.",
@@ -91,7 +91,7 @@ check_rotary_attention = Exercise(
         "divided by √d alone.": lambda q, k, v: attention(
             F.normalize(_turn(q), dim=-1), F.normalize(_turn(k), dim=-1), v
         ),
-        "The result is turned, and queries and keys are not. It is the other way round.": (
+        "The result is turned, and queries and keys are not. It should be the other way around.": (
             lambda q, k, v: _turn(attention(q, k, v))
         ),
         "The values are turned, and the result is turned back: it still depends on the offset. "
@@ -104,7 +104,7 @@ check_rotary_attention = Exercise(
         Case("7 tokens", randn(7, 10, seed=3), randn(7, 10, seed=4), randn(7, 10, seed=5)),
     ],
     axes="tokens d_head",
-    also={"Your angles are those of base {:,}; it is 10,000 here.": _of_another_base},
+    also={"Your angles are those of base {:,}; it should be 10,000 here.": _of_another_base},
     praise="Right: each score knows the offset, and the values stay as they are.",
 )
 
@@ -158,7 +158,7 @@ check_alibi_weights = Exercise(
     ],
     axes="heads queries keys",
     also={
-        "You hide the past and leave the future: it is the other way round.": _past_hidden,
+        "You hide the past and leave the future: it should be the other way around.": _past_hidden,
         "The penalty is subtracted after the softmax: it belongs on the scores, before.": (
             _after_softmax
         ),
@@ -214,14 +214,14 @@ check_halves_order = Exercise(
     },
     cases=[Case("10 components", 10), Case("6 components", 6), Case("2 components", 2)],
     any_form={
-        "This is a matrix. Asked for is the order alone, an index for each component.": (
+        "This is a matrix. You are asked for the order alone, an index for each component.": (
             lambda result, d_head: isinstance(result, Tensor) and result.shape == (d_head, d_head)
         ),
     },
     also={
         "There is no component {}: they are numbered from 0 to {}.": _outside,
         "Component {} stands in your order {} times, and component {} not at all.": _not_an_order,
-        "In the first half of your order is component {}, which is the second of its pair. Only 0, "
+        "The first half of your order holds component {}, which is the second of its pair. Only 0, "
         "2, 4 and so on belong there.": _odd_in_first_half,
         "The first half holds the right components, but component {} is at place {}: there belongs "
         "the first of that pair, {}.": _unsorted(0),

@@ -62,7 +62,7 @@ EXAMPLES = f"""examples:
   {PROGRAM} train --preset multi30k --data my.tsv --vocabulary 2000 --folder runs/pairs
   {PROGRAM} translate runs/kannada "mēri sūsan‌ge gulābigaḷannu koṭṭaḷu"
   torchrun --standalone --nproc-per-node=2 -m transformer_lib.training \\
-    train --preset h200 --batch-size 512 --folder runs/two    (a batch is that of all together)
+    train --preset h200 --batch-size 512 --folder runs/two    (the batch of all processes together)
 """
 EXPECTED = (
     ValueError, TypeError, OSError, ImportError, FloatingPointError, LostProcessError, MemoryError,
@@ -157,7 +157,7 @@ def _how_to_go_on(folder: str) -> str:
     if size > 1:  # torchrun set it
         nodes = f" --nnodes={size // here}" if size > here else " --standalone"
         program = PROGRAM.replace("python", f"torchrun{nodes} --nproc-per-node={here}")
-    text = f"Go on by: {program} resume {shlex.quote(folder)}"
+    text = f"To go on: {program} resume {shlex.quote(folder)}"
     return text if size == here else f"{text} (on each machine, as the run was started)"
 
 
@@ -185,7 +185,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     groups = {
         record: train.add_argument_group(
-            f"changes of the preset: {record or 'the run'} (see {kind.__name__}'s documentation)"
+            f"changes to the preset: {record or 'the run'} (see {kind.__name__}'s documentation)"
         )
         for record, kind in [*KINDS.items(), (None, Recipe)]
     }
@@ -404,7 +404,7 @@ def sample_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     write = TASKS[trained.recipe.data.task].write
     if write is None:
         raise ValueError(
-            f"{chosen.folder} is a translator, which does not go on with a text. Ask it by: "
+            f"{chosen.folder} is a translator, which does not go on with a text. Ask it with: "
             f"{PROGRAM} translate {shlex.quote(chosen.folder)} TEXT"
         )
     # Of byte pairs the first is the byte 0, which no text begins with.
@@ -424,7 +424,7 @@ def translate_command(chosen: argparse.Namespace, arguments: Sequence[str]) -> i
     translate = TASKS[trained.recipe.data.task].translate
     if translate is None:
         raise ValueError(
-            f"{chosen.folder} is not a translator; it goes on with a text. Ask it by: {PROGRAM} "
+            f"{chosen.folder} is not a translator; it goes on with a text. Ask it with: {PROGRAM} "
             f"sample {shlex.quote(chosen.folder)} --prompt TEXT"
         )
     texts = chosen.text

@@ -122,7 +122,7 @@ def require_parts(rows: list[int], n_targets: int, n_processes: int, accumulatio
     if len(set(rows)) > 1:
         raise ValueError(
             f"the tensors of a batch have {', '.join(map(str, rows))} rows; row i of each belongs "
-            f"to example i, so give all as many."
+            f"to example i, so all need the same number of rows."
         )
     if rows[0] < n_processes * accumulation:
         raise ValueError(

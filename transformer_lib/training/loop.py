@@ -323,9 +323,9 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         more = " and others" if len(left) > 3 else ""
         raise ValueError(
             f"the optimizer does not hold {', '.join(left[:3])}{more} of this "
-            f"{type(model).__name__}, which would never be trained. If a part was replaced, or was "
-            f"frozen then, make the optimizer after that, or give it the rest by add_param_group; "
-            f"what is to stay as it is gets requires_grad_(False)."
+            f"{type(model).__name__}, which would never be trained. If a part was replaced since, "
+            f"or was frozen before, make the optimizer anew, or give it the rest by "
+            f"add_param_group; what is to stay as it is gets requires_grad_(False)."
         )
 
 

@@ -88,7 +88,8 @@ def require_alone(loss: Loss, logits: Tensor, targets: Tensor) -> None:
         raise ValueError(
             f"the loss of the first target is {among:.4g} among the batch's rows and {alone:.4g} "
             f"alone: it looks at other rows, so a batch in parts would have another loss. Leave "
-            f"accumulation at 1 and use one process, or count in the loss over what never changes."
+            f"accumulation at 1 and use one process, or let the loss divide by a number "
+            f"that never changes."
         )
 
 

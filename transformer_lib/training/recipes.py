@@ -137,7 +137,7 @@ class DataRecipe:
             )
         if self.name.lower().endswith(RECORDS) and not self.name.lower().endswith(tuple(ENDINGS)):
             raise ValueError(
-                f"data is {self.name!r}, whose ending is of records. Write what is to be learned "
+                f"data is {self.name!r}, whose ending says records. Write what is to be learned "
                 f"into a text (.txt), or into pairs (.tsv, a tab between source and target); or "
                 f"give the ending a task of its own, in ENDINGS of {__name__}."
             )

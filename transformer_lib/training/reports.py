@@ -52,7 +52,9 @@ def _report(asked: str) -> Report:
     name, _, place = asked.partition("=")
     if name not in REPORTS or not place:
         known = ", ".join(f"{name}={where}" for name, (_, where) in REPORTS.items())
-        raise ValueError(f"the report {asked!r} is none of {known}: a name, and where it goes to.")
+        raise ValueError(
+            f"the report {asked!r} is not one of {known}: give a name, =, and where it goes."
+        )
     return REPORTS[name][0](place)
 
 

@@ -323,8 +323,8 @@ class Run:
         alike = saved.threads == threads or self.trainer.device.type != "cpu"
         if not alike and self.trainer.processes.is_first:
             warnings.warn(
-                f"the run was saved with {saved.threads} threads of PyTorch, and here are "
-                f"{threads}: it goes on, but not bit for bit, as sums are rounded otherwise. Set "
+                f"the run was saved with {saved.threads} threads of PyTorch, and here there are "
+                f"{threads}: it goes on, but not bit for bit, as sums are rounded differently. Set "
                 f"OMP_NUM_THREADS={saved.threads} for the same bits.",
                 stacklevel=2,
             )
@@ -354,7 +354,7 @@ def _progress(state: dict[str, Any], step: int) -> tuple[dict, float, float, lis
     if not set(COLUMNS) <= set(curve) or len({*map(len, curve.values())}) != 1 or len(recent) != 2:
         raise TypeError("its curve lacks a column, or has columns of unequal length")
     if not all(isinstance(number, int | float) for column in numbers for number in column):
-        raise TypeError("its curve holds something else than numbers")
+        raise TypeError("its curve holds something other than numbers")
     return curve, seconds, wall, recent
 
 

@@ -180,7 +180,7 @@ def require_same_gpus(state: Mapping[str, Any], other_devices: bool) -> None:
     used = there if torch.cuda.is_initialized() else 0
     if len(state["cuda"]) not in (used, there) and not other_devices:
         raise ValueError(
-            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and here are {used}: the "
-            f"run cannot go on with the same random numbers. Pass other_devices=True "
+            f"the checkpoint was saved with {len(state['cuda'])} GPUs, and {used} are in use here: "
+            f"the run cannot go on with the same random numbers. Pass other_devices=True "
             f"(--other-devices) if it may go on with others."
         )

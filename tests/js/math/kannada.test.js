@@ -39,7 +39,7 @@ test("a problem names the words and what would be right", () => {
   assert.match(problem("mēri śālege koṭṭaḷu"), /takes an object, and śālege \(school\) is a place/);
   assert.match(problem("ninne mēri hālannu kuḍiyuttāḷe"), /Take kuḍidaḷu/);
   assert.match(problem("hālannu kuḍiyalilla"), /no ending that tells who/);
-  assert.match(problem("mēri mērige hūvannu koṭṭaḷu"), /to the subject itself/);
+  assert.match(problem("mēri mērige hūvannu koṭṭaḷu"), /is the subject itself/);
   assert.match(problem("mēri ravi hūvannu koṭṭaḷu"), /more than one subject: mēri and ravi/);
   assert.match(grammar.problem([]), /no words/);
 });

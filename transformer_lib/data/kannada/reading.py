@@ -170,8 +170,8 @@ def _agreement(words: list[Word]) -> str:
     if "yesterday" in found and not verb.past:
         past = verb.verb.form(verb.ending, True) if verb.ending else verb.verb.negative(True)
         return (
-            f"'{YESTERDAY}' is yesterday, and {verb.latin!r} is not past. Take {past!r}, or leave "
-            f"'{YESTERDAY}' out."
+            f"'{YESTERDAY}' means yesterday, but {verb.latin!r} is not past. Take {past!r}, or "
+            f"leave '{YESTERDAY}' out."
         )
     if "subject" not in found and not verb.ending:
         return (
@@ -189,7 +189,7 @@ def _agreement(words: list[Word]) -> str:
     receiver = found["receiver"].person
     assert not may_receive(subject, receiver), "all else has been checked"
     return (
-        f"{receiver.dative!r} (to {receiver.receiver}) is to the subject itself, "
+        f"{receiver.dative!r} (to {receiver.receiver}) is the subject itself, "
         f"{subject.kannada!r} ({subject.english}). Choose somebody else."
     )
 

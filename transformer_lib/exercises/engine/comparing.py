@@ -82,11 +82,13 @@ def first_difference(
         index = tuple((~_same(got, right, tolerance)).nonzero()[0].tolist())
         ours, theirs = _write(got[index].item(), right[index].item())
         place = f"at {list(index)}"
-        return f"{place} you have {ours}" + (f", right is {theirs}" if reveal else ", not right")
+        return f"{place} you have {ours}" + (
+            f"; it should be {theirs}" if reveal else ", not right"
+        )
     if isinstance(right, int | float) and not isinstance(right, bool):
         ours, theirs = _write(got, right)
         if reveal:
-            return f"you have {ours}, right is {theirs}"
+            return f"you have {ours}; it should be {theirs}"
         return f"{ours} is too {'large' if got > right else 'small'}"
     if isinstance(right, Mapping | list | tuple):
         keys = right.keys() if isinstance(right, Mapping) else range(len(right))
@@ -95,7 +97,7 @@ def first_difference(
         return f"in item {key!r}: {inner}"
     if isinstance(right, bool):
         return f"you say {got}" + (f", where {right} is right" if reveal else ", which is not so")
-    return f"you have {got!r}" + (f", right is {right!r}" if reveal else ", not right")
+    return f"you have {got!r}" + (f"; it should be {right!r}" if reveal else ", not right")
 
 
 def _form(got: Any, right: Any, axes: str | Sequence[str], what: str) -> str | None:
@@ -153,7 +155,11 @@ def _tensor_form(got: Any, right: torch.Tensor, axes: str, what: str) -> str | N
     if got.shape != right.shape:
         shapes = _shapes(tuple(got.shape), tuple(right.shape), axes.split())
         places = right.is_floating_point() and got.dtype in _INTEGERS
-        hint = " It holds whole numbers: are they places, where values are asked?" if places else ""
+        hint = (
+            " It holds whole numbers: are they places, where values are asked for?"
+            if places
+            else ""
+        )
         return f"Your {what} has {shapes}.{hint}"
     if not _dtype_serves(got.dtype, right.dtype):
         hint = _DTYPE_HINT.get(right.dtype)
@@ -192,8 +198,8 @@ def _shapes(got: tuple[int, ...], right: tuple[int, ...], names: list[str]) -> s
     named = f"{right} = ({', '.join(names)})" if names else f"{right}"
     if names and len(set(right)) == len(right) and sorted(got) == sorted(right):
         order = ", ".join(names[right.index(size)] for size in got)
-        return f"its axes in the order ({order}); right is {named}"
-    return f"the shape {got}; right is {named}"
+        return f"its axes in the order ({order}); it should be {named}"
+    return f"the shape {got}; it should be {named}"
 
 
 def _number(value: Any) -> Any:

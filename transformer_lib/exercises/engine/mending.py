@@ -90,7 +90,7 @@ _AROUND = [
     ("it is upside down", "(1 / {})"),
     ("its complement belongs here", "(1 - {})"),
     ("a factor 2 is missing", "(2 * {})"),
-    ("it is twice too large", "({} / 2)"),
+    ("it is twice as large as it should be", "({} / 2)"),
     ("it is one too small", "({} + 1)"),
     ("it is one too large", "({} - 1)"),
     ("it is inverted", "~{}"),
@@ -106,7 +106,7 @@ _AROUND = [
     ("booleans are asked for", "{}.bool()"),
     ("whole numbers are asked for", "{}.long()"),
     ("it must come in reverse order", "{}.flip(0)"),
-    ("the gradient is cut off", "{}.detach()"),
+    ("the gradient must be cut off", "{}.detach()"),
 ]
 
 
@@ -962,7 +962,7 @@ def _around(text: _Text, tree: ast.AST) -> Iterator[Edit]:
         if isinstance(node, ast.Call) and text.of(node.func).endswith(
             "scaled_dot_product_attention"
         ):
-            words = "it divides the scores by the root of the width, where they stay raw"
+            words = "it divides the scores by the root of the width, but must leave them raw"
             yield text.at(text.span(node)[1] - 1, ", scale=1.0", words)
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OVER_AN_AXIS:
             end = text.span(node)[1] - 1
@@ -971,7 +971,7 @@ def _around(text: _Text, tree: ast.AST) -> Iterator[Edit]:
                 ("keepdim=True", "keep the axis that disappears, by `keepdim=True`"),
                 ("dim=-1", "an axis is missing: `dim=-1`"),
                 ("dim=0", "an axis is missing: `dim=0`"),
-                ("dim=-1, keepdim=True", "it must be of each row: `dim=-1, keepdim=True`"),
+                ("dim=-1, keepdim=True", "it must be taken over each row: `dim=-1, keepdim=True`"),
             ):
                 yield text.at(end, comma + new, words)
     targets = list({id(node): node for node in _values(tree)}.values())

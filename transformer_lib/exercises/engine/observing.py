@@ -132,10 +132,10 @@ RULES: dict[str, Callable[[Tensor, Tensor], bool]] = {
     "it is the logarithm of the right one": _numbers(lambda r: r.log()),
     "it is the exponential of the right one": _numbers(lambda r: r.exp()),
     "it lacks the signs of the right one": _numbers(lambda r: r.abs()),
-    "its negative numbers are cut off": _numbers(lambda r: r.clamp_min(0)),
+    "the negative numbers in it are cut off": _numbers(lambda r: r.clamp_min(0)),
     "it is the right one, rounded to whole numbers": _numbers(lambda r: r.round()),
     "it is the right one, cut to whole numbers": _numbers(lambda r: r.trunc()),
-    "its softmax runs over the wrong axis: what sums to 1 are not the rows that must": _wrong_axis,
+    "the softmax in it runs over the wrong axis: the rows that must sum to 1 do not": _wrong_axis,
     "what is hidden has weight in it": _hidden,
     "it has the right numbers in reverse order": lambda g, r: any(
         same(g, r.flip(axis)) for axis in range(r.ndim) if r.shape[axis] > 1
@@ -392,7 +392,7 @@ def of_shape(got: Tensor, right: Tensor) -> str:
                 return f"Right, but for the order of its axes: yours are {order} of the right ones."
     if got.numel() == right.numel() and same(got.flatten(), right.flatten()):
         return (
-            f"The numbers are right, but in the shape {tuple(got.shape)}; right is "
+            f"The numbers are right, but in the shape {tuple(got.shape)}; it should be "
             f"{tuple(right.shape)}."
         )
     for axis in range(got.ndim if got.ndim == right.ndim + 1 else 0):
@@ -407,7 +407,7 @@ def of_shape(got: Tensor, right: Tensor) -> str:
             ("sum", "mean") if right.is_floating_point() and right.ndim - got.ndim < 2 else ()
         ):
             if same(got, getattr(right, name)(axis, keepdim=keep)):
-                return f"Right, but for a {name} over axis {axis} too many."
+                return f"Right, but for one {name} too many, over axis {axis}."
         if got.ndim == right.ndim - 1:
             for n, part in enumerate(right.unbind(axis)):
                 if same(got, part):
@@ -450,7 +450,8 @@ def of_error(message: str) -> str:
         return f"{rule}: " + ("are the factors swapped?" if a == d else "print both shapes.")
     if "batch1 and batch2" in message or "batch2 tensor to be" in message:
         return (
-            " The last axis of the first factor must be as long as the last but one of the second."
+            " The last axis of the first factor must be as long as the second to last of the "
+            "second."
         )
     if found := re.search(r"must match except in dimension (\d+)", message):
         return f" You join along axis {found[1]}; all other axes must agree: is it the right one?"
@@ -461,7 +462,7 @@ def of_error(message: str) -> str:
     ):
         asked, size = map(int, found.groups())
         return (
-            f" Number {asked} is asked of a tensor that has numbers 0 to {size - 1}: is this the "
+            f" Index {asked} is too large for a tensor with indices 0 to {size - 1}: is this the "
             "tensor that the index belongs to?"
         )
     if found := re.search(r"shape '.*' is invalid for input of size (\d+)", message):

@@ -147,7 +147,7 @@ class Case:
 CELL = "ipykernel_"  # in the name that Jupyter gives to the code of each cell
 # After Run All the solution's function has the name that the reader means to define.
 ANOTHER_CELL = (
-    "(The function comes from another cell. If that is the solution's, look whether the name of "
+    "(The function comes from another cell. If that is the solution's, check whether the name of "
     "yours is spelled as it is here.)"
 )
 
@@ -436,8 +436,8 @@ class Exercise:
             ]
         lucky = sum(self._same(replace(o, result=fitted(o.result, right)), right) for o in tries)
         return lucky and (
-            f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw so "
-            "many that chance decides nothing, or none."
+            f"With other random numbers your result is right in {lucky} of {TRIES} tries: draw "
+            "enough that chance decides nothing, or draw none."
         )
 
     def _other_order(self, answer: Any, rights: Sequence[Any]) -> str:
@@ -629,8 +629,8 @@ class Exercise:
         what = f": {seen.seen}" if seen.seen else ""
         instead = f"; the right computation does `{seen.instead}` there" if seen.instead else ""
         said = (
-            f"{before}{place}: here, at `{seen.name.strip('_')}`, your values leave those of the "
-            f"right computation{what}{instead}."
+            f"{before}{place}: here, at `{seen.name.strip('_')}`, your values depart from those "
+            f"of the right computation{what}{instead}."
         )
         return said, sound
 
@@ -643,8 +643,7 @@ class Exercise:
         ).result
         where = f" on line {line}, `{line_of(code, line)}`" if line else ""
         return (
-            f"You write into the argument `{name}`{where}, which belongs to the caller: "
-            "make a copy."
+            f"You write into the argument `{name}`{where}. It belongs to the caller: make a copy."
         )
 
     def _form(self, got: Any, right: Any) -> str | None:
@@ -665,7 +664,10 @@ class Exercise:
         failed = [o.result for o, r in pairs if not self._same(o, r)]
         if all(isinstance(x, float) for x in failed) and (line := where_written(answer, failed)):
             text = line_of(code_of(answer), line)
-            return f"Your result, {failed[0]:g}, is written on line {line}, `{text}`: a bound?"
+            return (
+                f"Your result, {failed[0]:g}, is written on line {line}, `{text}`: is it a bound "
+                "of your search?"
+            )
         if words := self._off_by_terms(answer, number, outcomes, rights):
             return words
         return self._first_difference(outcomes[number].result, rights[number])
@@ -907,5 +909,5 @@ class Repair(Exercise):
         same = outcome.error is not None if theirs is FAILED else outcome.error is None
         if same and (theirs is FAILED or close(outcome.result, theirs, self.tolerance)):
             where = f"You have mended {passed}, but on" if passed else "On"
-            return f"{where} {case.name} it still does what the broken function does"
+            return f"{where} {case.name} your answer still does what the broken function does"
         return super()._place(number, outcomes, passed)

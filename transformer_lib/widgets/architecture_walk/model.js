@@ -168,7 +168,7 @@ export function purposeOf({ kind, side, at }, [from, to]) {
     return `What ${before} gives is added to the stream, and the sum is normalized, word by word.`;
   }
   if (kind === "output") {
-    return "Each row is compared with the vector of every word that the machine knows; the softmax makes chances of that, for the next word.";
+    return "Each row is compared with the vector of every word that the machine knows; the softmax turns that into chances for the next word.";
   }
   return encoder
     ? "A vector for each word, from a table that is learned, plus its place in the sentence."

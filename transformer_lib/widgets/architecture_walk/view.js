@@ -155,7 +155,12 @@ function render({ model, el }) {
         ];
       });
       const choices = choicesOf(one, row, shown);
-      return fig.say(word, ` may attend to ${choices} of ${keys.length} words, `, ...heads, ".");
+      return fig.say(
+        word,
+        ` may attend to ${choices} of ${keys.length} words; it attends `,
+        ...heads,
+        ".",
+      );
     }
     if (shown.logits) {
       const all = chances(shown.logits[row]);

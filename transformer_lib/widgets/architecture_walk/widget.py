@@ -89,7 +89,7 @@ class ArchitectureWalk(Widget):
             if not len(tokens) == len(shown) <= config.context:
                 raise ValueError(
                     f"{source!r} is {len(tokens)} tokens and {len(shown)} words in the figure; "
-                    f"there must be as many of both, at most {config.context}"
+                    f"there must be the same number of both, at most {config.context}"
                 )
         self.parts = _parts_of(config.n_layers)
         if part not in self.parts:

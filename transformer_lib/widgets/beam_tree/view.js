@@ -15,7 +15,7 @@ function render({ model, el }) {
 
   const fig = figure(el, {
     name: "Beam search",
-    hint: "Try: widen the beam, or let the search start again and take it step by step. Point at a beginning to see its way (arrow keys: first Tab to it).",
+    hint: "Try: widen the beam, or let the search start again and take it step by step. Point at a beginning to see its path (with the arrow keys: first press Tab to reach it).",
   });
   const width = slider({
     label: "width",

@@ -92,7 +92,7 @@ class BeamTree(Widget):
             )
         vocabulary = to_tokens(vocabulary, len(vocabulary), "vocabulary", "tokens")
         prompt = [int(i) for i in checks.require_listed(prompt, "prompt")]
-        for what, i in [("end", end), *(("prompt holds", i) for i in prompt)]:
+        for what, i in [("end is", end), *(("prompt holds", i) for i in prompt)]:
             if not 0 <= i < len(vocabulary):
                 raise ValueError(
                     f"{what} {i}, but there are {len(vocabulary)} tokens in the vocabulary: ids "

@@ -172,7 +172,7 @@ export function drive(
       showChange(fig.element, boxes, phrase);
       const any = boxes.length > 0 || stateNow() !== before;
       const told = done.map(([key, text]) => (text ? `${key} ${text}` : key)).join(", ");
-      const how = any ? "The figure is set" : "The figure is so already";
+      const how = any ? "The figure is set" : "The figure was already set";
       status.textContent = [...refused, `${how}: ${told}.`].join(" ");
     },
   };

@@ -86,8 +86,8 @@ function render({ model, el }) {
     if (at === null)
       fig.say(
         what === "gradient"
-          ? `The first block's gradient to that of the last of ${deep}: `
-          : `The stream behind the first block to that behind the last of ${deep}: `,
+          ? `The first block's gradient compared with the last one's, of ${deep}: `
+          : `The stream after the first block compared with that after the last of ${deep}: `,
         ...parts,
         ".",
       );

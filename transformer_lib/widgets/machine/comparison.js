@@ -108,13 +108,15 @@ export function comparison({ levels, choices, onExchange, onCell, onPatch, onUnp
         { class: "afm-details-text" },
         element("bdi", { class: "afm-token" }, words[word]),
         ` at place ${word}, ${names[at]}: ${measured}`,
-        words[word] === twin[word] ? ", the same word in both." : `; there it is ${twin[word]}.`,
+        words[word] === twin[word]
+          ? ", the same word in both."
+          : `; in the other story it is ${twin[word]}.`,
       ),
       line("your story", mine, reach),
       line("the other", theirs, reach),
     );
     patch.element.disabled = level < 2 || level === says;
-    patch.element.textContent = inside ? "take it out" : "put the other's vector into my story";
+    patch.element.textContent = inside ? "take it out" : "put the other story's vector into yours";
     patch.element.title = patch.element.disabled ? "Only what a block has made can be put in" : "";
     unpatch.element.hidden = patches.length === 0;
   }

@@ -121,8 +121,8 @@ class Machine(Widget):
         stories = to_tokens(stories, len(stories), "stories", "stories")
         if not stories or not 0 <= story < len(stories):
             raise ValueError(
-                f"story is {story} of {len(stories)} stories; give at least one, and the number "
-                f"of one, from 0"
+                f"story is {story} of {len(stories)} stories; give at least one story, and count "
+                f"them from 0"
             )
         texts = [_ids(one, vocabulary, config.context) for one in stories]
         parts = places(config.n_layers, config.n_heads, smear=bool(config.smear))

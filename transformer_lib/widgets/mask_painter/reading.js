@@ -92,6 +92,6 @@ export function cellReading(words, mask, weights, i, j) {
   ];
   const weight = { text: fixed(weights[i][j]) };
   if (mask[i][j]) return [query, " looks at ", key, ": ", weight, "."];
-  const leak = weights[i][j] > 0 ? [", and does all the same: ", weight] : []; // by −1e9
+  const leak = weights[i][j] > 0 ? [", but does so anyway: ", weight] : []; // by −1e9
   return [query, " may not look at ", key, ...leak, "."];
 }

@@ -32,7 +32,7 @@ import { cellReading, flowReading, maskWarning } from "./reading.js";
 const ICON = 5;
 const RESULTS = 290; // px: room for the numbers of three components
 const HINTS = {
-  all: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift and an arrow draw on). Then look at 1 layer and at 2.",
+  all: "Try: open one cell above the diagonal. Click it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space (shift with an arrow key keeps drawing). Then look at 1 layer and at 2.",
   weights:
     "Try: hide by another rule, and look at the rows. A click, or space, opens and closes a cell.",
   mask: "Try: click a cell to open or close it, or drag across several (a finger: hold, then drag); with the keyboard, arrow keys and space.",
@@ -217,7 +217,7 @@ function render({ model, el }) {
     element(
       "p",
       { class: "afm-legend" },
-      "Green: something of the word you follow can be here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it can have come to a word before its own, from the future.",
+      "Green: something of the word you follow can be here, carried by keys and values (line) or by the weights alone (dashes). A heavy ring: it can be at a word before its own, so it came from the future.",
     ),
   );
   if (show === "all")

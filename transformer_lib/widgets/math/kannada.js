@@ -122,7 +122,7 @@ export function kannada({ words, verbs, people, pronouns, endings }) {
     const { verb, yesterday, subject, receiver } = found;
     if (yesterday && !verb.past) {
       const past = verbForm(verb.verb, verb.ending, true).latin;
-      return `${yesterday.latin} is yesterday, and ${verb.latin} is not past. Take ${past}, or leave ${yesterday.latin} out.`;
+      return `${yesterday.latin} means yesterday, but ${verb.latin} is not past. Take ${past}, or leave ${yesterday.latin} out.`;
     }
     if (!subject && !verb.ending) {
       return `there is no subject, and the negative ${verb.latin} has no ending that tells who. Begin with a subject.`;
@@ -136,7 +136,7 @@ export function kannada({ words, verbs, people, pronouns, endings }) {
       const both = [who.ending, people[receiver.person].ending];
       const self = receiver.person === subjectOf(found);
       if (self || both.every((ending) => ending === "I" || ending === "we")) {
-        return `${receiver.latin} (${receiver.gloss}) is to the subject itself. Choose somebody else.`;
+        return `${receiver.latin} (${receiver.gloss}) is the subject itself. Choose somebody else.`;
       }
     }
     return null;

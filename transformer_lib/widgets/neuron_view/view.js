@@ -52,7 +52,7 @@ async function render({ model, el }) {
       { text: tokens[asking], role: "query" },
       " attends most to ",
       { text: tokens[at], role: "key" },
-      `: ${fixed(row[at])}, of a score of ${fixed(sum)}.`,
+      `: ${fixed(row[at])}, from a score of ${fixed(sum)}.`,
     );
   }
 

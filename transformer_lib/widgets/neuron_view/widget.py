@@ -72,7 +72,7 @@ class NeuronView(BertvizView):
         if queries.shape != keys.shape:
             raise ValueError(
                 f"queries have {queries.shape[-1]} numbers and keys {keys.shape[-1]}; a product "
-                f"needs as many of both"
+                f"needs the same number of both"
             )
         places = {"layer": (layer, n_layers), "head": (head, n_heads)}
         places["query"] = (n_tokens - 1 if query is None else query, n_tokens)

@@ -143,8 +143,8 @@ def _distributions(probabilities: object, name: str, shape: tuple[int, int]) -> 
         row = int(np.argmax(wrong))
         raise ValueError(
             f"{name}[{row}] sums to {rows[row].sum():.4g}, with a smallest entry of "
-            f"{rows[row].min():.4g}; it must be probabilities: logits become some by softmax(-1), "
-            "and half precision, which rounds them, by float() before it"
+            f"{rows[row].min():.4g}; it must be probabilities: take softmax(-1) of the logits, "
+            "after float() if they are in half precision, which rounds"
         )
     return rows
 

@@ -193,7 +193,7 @@ async function render({ model, el }) {
     }
     const rest =
       lab.spread < 1e-9
-        ? `, and so for every two positions ${Math.abs(k)} apart in this direction.`
+        ? `, and the same for any two positions ${Math.abs(k)} apart in this direction.`
         : `; other positions at this offset differ by up to ${write(lab.spread)}: the offset alone no longer decides.`;
     const missing =
       lab.reach < settings.n_positions

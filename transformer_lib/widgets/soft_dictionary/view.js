@@ -124,7 +124,7 @@ function render({ model, el }) {
       );
     else if (first.length > 1)
       fig.say(
-        "The query agrees alike, and more than with the rest, with ",
+        "The query agrees most, and equally, with ",
         ...listed(
           first.map((i) => names[i]),
           "key",

@@ -36,17 +36,18 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
     case 2:
       return [
         { text: words[row], role: "value" },
-        ` has to give${inHead}: component ${column} of its value is `,
+        ` offers${inHead}: component ${column} of its value is `,
         number(value),
         ".",
       ];
     case 3:
       return [
+        "The score of ",
         asking,
-        " scores ",
+        " for ",
         asked,
         inHead,
-        ": ",
+        " is ",
         number(value),
         rank(run.raw[head][row], column, run.q[head][row]),
       ];
@@ -111,11 +112,11 @@ export function readingOf({ step, run, head, row, column, words, columns }) {
 function rank(scores, column, query) {
   const top = Math.max(...scores);
   if (scores.length > 1 && scores.every((score) => Math.abs(score - top) < 1e-9))
-    return `, the same as every other word${query.some(Boolean) ? "." : ": this query asks nothing."}`;
-  if (scores[column] < top - 1e-9) return ` (its largest score is ${fixed(top)}).`;
+    return `, the same as for every other word${query.some(Boolean) ? "." : ": this query asks nothing."}`;
+  if (scores[column] < top - 1e-9) return ` (the largest in its row is ${fixed(top)}).`;
   return scores.filter((score) => score > top - 1e-9).length > 1
-    ? ", its largest score, and not the only one."
-    : ", its largest score.";
+    ? ", the largest in its row, and not the only one."
+    : ", the largest in its row.";
 }
 
 function mainSource(run, head, row, column, words) {

@@ -158,7 +158,7 @@ function render({ model, el }) {
       { text: `${short(valueAt(curve, "loss", step), 4)} nats` },
       `. At letter ${at + 1} the model is nearest to the `,
       { text: name },
-      ` reader, ${percent(off)} of the chances apart.`,
+      ` reader: the two disagree on ${percent(off)} of the probability.`,
     );
   }
 

@@ -119,7 +119,7 @@ export function plot({ onChoose }) {
     here.place(frame.x.of(at), y, frame);
     svg.setAttribute(
       "aria-label",
-      `Loss over ${shown.losses.length - 1} steps: ${short(shown.mean(0), 3)} at first, ${short(shown.mean(shown.losses.length - 1), 3)} at last; ${shown.lines.map(({ name, level }) => `${name} at ${short(level, 3)}`).join(", ")}`,
+      `Loss over ${shown.losses.length - 1} steps: ${short(shown.mean(0), 3)} at first, ${short(shown.mean(shown.losses.length - 1), 3)} at the end; ${shown.lines.map(({ name, level }) => `${name} at ${short(level, 3)}`).join(", ")}`,
     );
   }
 

@@ -12,7 +12,7 @@ export function verdictOf({ told, log, problem }, step) {
       { text: String(words.length) },
       " words the same chance: a loss of ",
       { text: `${reading(chance)} nats` },
-      ". It has ",
+      ". The model has ",
       { text: short(parameters, 5) },
       " numbers to learn.",
     ];
@@ -29,7 +29,7 @@ export function verdictOf({ told, log, problem }, step) {
       learning: "",
       reached: `It reached the floor at step ${log.reachedAt}.`,
       lost: "That is worse than chance: this learning rate throws the model about. Try a smaller one.",
-      stuck: "For 100 steps it has hardly got better.",
+      stuck: "For 100 steps the loss has hardly improved.",
     }[log.verdict(step)],
   ];
 }

@@ -24,7 +24,7 @@ export function sentence() {
       element(
         "p",
         { class: "afm-map-caption" },
-        "The text, and below each word that can be known what the model expected there:",
+        "The text, and below each word that can be known, what the model expected there:",
       ),
       list,
     ),

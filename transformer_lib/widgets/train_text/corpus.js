@@ -30,7 +30,7 @@ export function readText(raw, { least, most, alphabet: room, judged }) {
   const visible = [...counts.keys()].filter((letter) => letter.trim());
   if (visible.length === 0) return { problem: "There is no text yet. Write or paste one." };
   if (visible.length === 1) {
-    return { problem: "This text has one character only, so there is nothing to be guessed." };
+    return { problem: "This text repeats one single character, so there is nothing to guess." };
   }
   if (text.length < least) {
     return {

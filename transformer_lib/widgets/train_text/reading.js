@@ -8,7 +8,7 @@ const number = (value, digits = 6) => ({ text: short(value, digits) });
 /** What was read. */
 export function textTold({ characters, different, rare }) {
   const parts = [": ", number(characters), " characters, ", number(different), " different; "];
-  if (rare) parts.push("the rarest, ", number(rare), " in all, are one sign to it; ");
+  if (rare) parts.push("the rarest, ", number(rare), " in all, count as one single character; ");
   return [...parts, "the last tenth is held out"];
 }
 
@@ -34,7 +34,12 @@ export function sentenceOf({ log, told }, { step, unseen }) {
   parts.push(": ", nats(log.loss(step)), " on what it learns from, ", nats(unseen));
   parts.push(" on held-out text");
   if (isPast(log) && step > best.step) {
-    return [...parts, ", which was lower at step ", number(best.step), ": it learns by heart."];
+    return [
+      ...parts,
+      "; this loss was lower at step ",
+      number(best.step),
+      ": the model learns by heart.",
+    ];
   }
   return [...parts, "."];
 }
@@ -48,7 +53,8 @@ export function shareOf({ step, temperature }, { words, known, copied }) {
     number(temperature, 2),
   ];
   parts.push(". ");
-  if (words) parts.push(number(known), " of ", number(words), " words stand in the text. ");
+  if (words)
+    parts.push(number(known), " of ", number(words), " words occur in the text it was given. ");
   parts.push("Longest piece that it copies: ", number(copied), " characters.");
   return parts.map((part) => (typeof part === "string" ? part : part.text));
 }

@@ -39,7 +39,7 @@ function render({ model, el }) {
   });
   const mine = button({
     label: OWN,
-    title: "Opens the field to write or paste a text in; it stays in this page",
+    title: "Opens a field to write or paste a text in; the text stays on this page",
     onClick: () => write(),
   });
   const start = button({ label: "start", onClick: () => (run.isRunning ? run.stop() : run.go()) });
@@ -52,7 +52,7 @@ function render({ model, el }) {
   });
   const lowest = button({
     label: "lowest held-out loss",
-    title: "Looks at the moment at which it guesses best what it has not read",
+    title: "Shows the step at which the model guesses unread text best",
     onClick: () => run.log && look(run.log.best().step),
   });
   const heat = slider({

@@ -145,7 +145,7 @@ class TrainingView(Widget):
         if taken := [name for name in again if not math.isnan(self._columns[name][-1])]:
             raise ValueError(
                 f"step {step} has a {taken[0]} already, {self._columns[taken[0]][-1]:g}: a step "
-                "once more is for other columns"
+                "that is added again may only bring other columns"
             )
         for name in row:
             self._columns.setdefault(name, [math.nan] * len(steps))

@@ -257,13 +257,13 @@ function render({ model, el }) {
     }
     const least = percentAmong(Math.min(...found.chances), target.length);
     if (problem) {
-      verdict.textContent = `Not of the grammar: ${problem} The model has never seen such a sentence. It writes all the same, and of no word it is less sure than ${least}.`;
+      verdict.textContent = `Not of the grammar: ${problem} The model has never seen such a sentence. It writes anyway, and its lowest probability for a word is ${least}.`;
     } else {
       const right = grammar.translate(list).words.join(" ");
       const same = right === english.join(" ");
       verdict.textContent = same
         ? "✓ That is the right translation."
-        : `✗ Right would be: ${right}. (Of no word it is less sure than ${least}.)`;
+        : `✗ The right translation is: ${right}. (The model's lowest probability for a word is ${least}.)`;
     }
   }
 

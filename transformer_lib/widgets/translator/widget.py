@@ -77,7 +77,7 @@ class Translator(Widget):
         if not examples or not 0 <= example < len(examples):
             raise ValueError(
                 f"example is {example} of {len(examples)} examples; give at least one sentence, "
-                f"and the number of one, from 0"
+                f"and count them from 0"
             )
         for sentence in examples:
             for word in sentence.split():

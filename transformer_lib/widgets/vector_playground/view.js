@@ -158,7 +158,7 @@ async function render({ model, el }) {
       all
         ? " attends to all alike"
         : first.length > 1
-          ? " attends alike, and more than to the rest, to "
+          ? " attends most, and equally, to "
           : " attends most to ",
       ...(all
         ? []

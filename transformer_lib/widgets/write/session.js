@@ -32,7 +32,7 @@ import { asPython, FIELDS, limited, OPERATORS, parse, traced } from "./syntax.js
 const NOTHING = {
   type: "Nothing was put in",
   message:
-    "the last line has to say what is to take whose place, as machine.using(attention_weights=mine) does",
+    "the last line has to say which part yours replaces, as machine.using(attention_weights=mine) does",
   line: null,
 };
 const MOST = { lines: 2000, characters: 200_000, bytes: 1.5e9 };

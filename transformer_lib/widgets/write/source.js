@@ -104,7 +104,7 @@ function lacking(found, source) {
       );
     }
     if (isFormatted(token) && isCut(token.text)) {
-      const what = "quotes in the braces of an f-string that are those around it";
+      const what = "f-strings with the same quotes inside the braces as around them";
       return say(token, lacks(what, "write the other kind of quotes there"));
     }
     if (token.text === "import" && next?.text === "*") {

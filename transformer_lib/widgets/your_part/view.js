@@ -11,7 +11,7 @@ import { readFloats, readJson, send } from "../core/wire.js";
 
 const HINT =
   "The bar under a word says how much the head looks at it from the outlined one. Below stand the " +
-  "next word and the right answers. Try: click a word. Does the head look elsewhere the second time?";
+  "next word and the right answers. Try: click a word. Does the head look elsewhere in the second half?";
 const ALIKE = 1e-6;
 
 /** The functions that were put in, by their names: "my_mask", "your split_heads and only_merge". */

@@ -106,7 +106,7 @@ export function showProgress({ exercises, total }) {
     return one;
   };
   const saves = button("Save", "A file with your answers, for another browser", save);
-  const opens = button("Open", "Take in a file that was saved so", () => open(tell));
+  const opens = button("Open", "Read in a file that was saved with Save", () => open(tell));
   const forgets = "Forget which exercises were answered, on all pages of the book";
   const clears = button("Clear", forgets, () => store([]));
   line.append(text, " ", saves, " ", opens, " ", clears);

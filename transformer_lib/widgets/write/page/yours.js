@@ -11,7 +11,7 @@ import { listen, once, ready } from "./engine.js";
 const NAME = "yours";
 const SECONDS = 180; // a slow phone has the time that it needs
 const LEAD =
-  "Write a part of the machine and put it in. The right half of the figure above shows what becomes of it. The last line says what takes whose place, as in a notebook.";
+  "Write a part of the machine and put it in. The right half of the figure above shows what becomes of it. The last line says which part yours replaces, as in a notebook.";
 const AGAIN = "You have not answered this exercise yet, so this is how it begins.";
 
 export function yours(place, files) {
