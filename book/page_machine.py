@@ -131,7 +131,6 @@ def _functions(cells: list) -> dict[str, str]:
     return found
 
 
-@functools.cache
 def machine() -> tuple[dict, list[bytes]]:
     """What the worker needs (session.js, readMachine), and the weights: those of the figure Machine
     in 8 bits, and what these leave out, in 8 bits, too.

@@ -176,11 +176,15 @@ def computed_digest(nb: NotebookNode) -> str:
 
 def unworded(source: str) -> str:
     """`source` without its comments, and without the sentences of its `Predict(...)`, if whole."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a line for the notebook alone, such as %timeit
+        return source
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     words = source
     for comment in [token.string for token in tokens if token.type == tokenize.COMMENT]:
         words = words.replace(comment, "", 1)
-    for call in ast.walk(ast.parse(source)):
+    for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[0] == "Predict":
             inside = list(ast.walk(call))
             pieces = [n for f in inside if isinstance(f, ast.JoinedStr) for n in ast.walk(f)]

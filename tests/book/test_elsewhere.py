@@ -69,6 +69,7 @@ Predict("How many?", {"more": "Count " "again.", f"{n} in all": "No."}, right="s
         ("{n} in", "{n + 1} in", False),
         ("in all", "altogether", False),
         ("Predict", "print", False),
+        ("# how", "%time # how", False),
     ],
 )
 def test_a_comment_or_a_question_in_other_words_computes_the_same(old, new, same):

@@ -57,7 +57,7 @@ def test_first_state_teaches_with_the_librarys_numbers(open_page):
     page = open_page(PositionLab(position=4, offset=3))
     PE = encoding()
     assert shown_product(page) == (4, 7, pytest.approx(float(PE[4] @ PE[7]), abs=0.005))
-    assert "every two positions 3 apart" in reading(page)
+    assert "any two positions 3 apart" in reading(page)
     assert "✓ largest difference at any position" in panel(page, "Shift test").text_content()
     torch.testing.assert_close(shown_rows(page), PE, rtol=0, atol=1e-6)
 
@@ -157,7 +157,7 @@ def test_projections_break_the_sinusoids_and_not_the_rotations(open_page):
     assert "differ by up to" in reading(page)
     assert "✗ differs by up to" in panel(page, "Offset test").text_content()
     choose(page, "rotary")
-    assert "every two positions 3 apart" in reading(page)
+    assert "any two positions 3 apart" in reading(page)
     assert "✓ level" in panel(page, "Offset test").text_content()
 
 

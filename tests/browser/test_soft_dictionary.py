@@ -120,7 +120,7 @@ def test_a_tie_has_no_first(open_page):
     keys = [[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]
     page = open_page(SoftDictionary(NAMES, keys, VALUES, query=(1.0, 0.0)))
     said = page.locator(".afm-reading").inner_text()
-    assert "alike, and more than with the rest, with pruning roses and garden party: 47 %" in said
+    assert "most, and equally, with pruning roses and garden party: 47 %" in said
 
 
 def test_drag_with_the_mouse(open_page):
