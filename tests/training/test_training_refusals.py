@@ -119,7 +119,7 @@ def test_a_run_takes_a_recipe_and_the_name_of_a_device(as_a_reader):
 
 def test_a_trainer_takes_a_model_and_batches_a_number_of_numpys(tmp_path, as_a_reader):
     model = small_gpt()
-    with pytest.raises(TypeError, match=r"model is of type Trained; .* \(trained.model\)"):
+    with pytest.raises(TypeError, match=r"model is of type Trained; .* \(give trained.model\)"):
         Trainer(
             load_shipped("gifts-v3"), sgd := adamw(model, lr=0.1), Batches(stories(), 7), n_steps=1
         )
