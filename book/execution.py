@@ -145,6 +145,7 @@ class Runs:
 
     def keep(self, path: Path, nb: NotebookNode, seconds: float) -> None:
         """Keep the outputs of `nb`, the notebook at `path`, which has just run."""
+        join_streams(nb)  # nbval's runs, too, come in pieces
         bundle = CacheBundleIn(nb, str(path), data={"execution_seconds": seconds})
         self._cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         times = json.dumps(self.seconds() | {path.stem: round(seconds, 1)}, indent=1)

@@ -8,7 +8,7 @@ import execution
 import nbformat
 import pytest
 import recording
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from programs import ended
 
 pytestmark = pytest.mark.slow
@@ -69,6 +69,15 @@ def test_a_line_that_is_printed_slowly_stays_one_line(write):
     slowly = "import time\nprint('a', end=' ', flush=True)\ntime.sleep(0.6)\nprint('b')"
     nb = execution.execute(nbformat.read(write("01-a", slowly), as_version=4))
     [printed] = nb.cells[1].outputs
+    assert printed.text == "a b\n"
+
+
+def test_so_does_one_in_a_run_of_nbvals(write, tmp_path):
+    path, runs = write("01-a", "print('a', end=' ')"), execution.Runs(tmp_path / "runs")
+    nb = nbformat.read(path, as_version=4)
+    nb.cells[1].outputs = [new_output("stream", text=text) for text in ("a ", "b\n")]
+    runs.keep(path, nb, 1.0)
+    [printed] = runs.outputs(nbformat.read(path, as_version=4)).cells[1].outputs
     assert printed.text == "a b\n"
 
 
