@@ -478,7 +478,7 @@ def _is_fast(module: str) -> bool:
 
 
 # In the order in which they need one another; python/engine.py is before them.
-ENGINE_MODULES = ["values", "comparing", "verdict", "choosing", "observing", "recording"]
+ENGINE_MODULES = ["comparing", "verdict", "choosing", "observing", "recording"]
 ENGINE_MODULES += ["mending", "runner"]
 
 

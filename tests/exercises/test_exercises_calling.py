@@ -63,6 +63,29 @@ def test_an_alarm_does_not_keep_its_block_from_being_left():
         signal.raise_signal(signal.SIGALRM)
 
 
+class Slow:
+    """A finder of modules that takes its time and finds nothing."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "a_module_that_is_nowhere":
+            time.sleep(0.5)
+
+
+def test_an_import_is_not_cut_in_two(monkeypatch):
+    def importing(x):
+        with contextlib.suppress(ModuleNotFoundError):
+            import a_module_that_is_nowhere  # noqa: F401
+        return 2 * x
+
+    monkeypatch.setattr(sys, "meta_path", [Slow(), *sys.meta_path])
+    assert repr(DOUBLE(importing)).startswith("✓")
+    monkeypatch.setattr(Slow, "find_spec", lambda *names, **more: time.sleep(5))
+    start = time.monotonic()
+    with pytest.raises(TimeOver), time_limit(0.05):
+        importing(torch.zeros(1))
+    assert time.monotonic() - start < 4
+
+
 def test_waiting_is_not_computing():
     with time_limit(0.05, computing=True):
         time.sleep(0.1)

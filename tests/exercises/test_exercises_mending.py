@@ -6,6 +6,7 @@ import linecache
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from transformer_lib.exercises.engine.mending import Source, mended, unused, uses
 from transformer_lib.exercises.engine.runner import Case, Exercise, randn
@@ -236,11 +237,31 @@ def test_an_argument_that_is_never_used():
     assert unused(mixed) == []
 
 
+class Holding:
+    def mixed(self, a, b):
+        return a @ b
+
+    __call__ = mixed
+
+
+class Module(nn.Module):
+    def forward(self, a, b):
+        return a @ b
+
+
 def test_what_an_exercise_rules_out():
     assert uses(other_axis, ["softmax"]) == ("`softmax`", line(other_axis, "dim=0"))
     assert uses(only_the_last, ["loop"])[0] == "a loop"
     assert uses(mixed, ["@"])[0] == "`@`"
     assert uses(mixed, ["loop"]) is None
+    for held in (
+        functools.partial(mixed),
+        functools.cache(mixed),
+        Holding().mixed,
+        Holding(),
+        Module(),
+    ):
+        assert uses(held, ["@"])[0] == "`@`", held
     check = Exercise(right=mixed, cases=CHECK.cases, without=("@",))
     assert check(mixed).diagnosis.startswith("The result is right. But the exercise asks for it")
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import plain
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import plain
 from transformer_lib.exercises.self_attention import in_float32
 
 # --- the soft dictionary --------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from transformer_lib.exercises.engine.choosing import Choice
+from transformer_lib.exercises.engine.comparing import Other
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import Other
 
 Merges = list[tuple[str, str]]
 

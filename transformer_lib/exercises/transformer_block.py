@@ -6,9 +6,8 @@ from torch import Tensor, nn
 from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.blocks import PreNorm
 from transformer_lib.exercises.engine.choosing import Choice
-from transformer_lib.exercises.engine.comparing import in_one_dtype
+from transformer_lib.exercises.engine.comparing import fitted, in_one_dtype, plain
 from transformer_lib.exercises.engine.runner import Case, Exercise, Repair, randn
-from transformer_lib.exercises.engine.values import fitted, plain
 from transformer_lib.layers import FeedForward, LayerNorm
 
 # --- which of these is layer normalization? -------------------------------------------------------

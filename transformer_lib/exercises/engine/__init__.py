@@ -4,8 +4,7 @@ runner     `Exercise`, `Repair` and `Case`: how to write a check, and in which o
 choosing   `Choice`: a letter, a line number, or several, with a sentence for each wrong one
 calling    one call of an answer, which always ends in an outcome
 guarding   keeps the notebook alive and unchanged while an answer runs
-values     what an answer returns, as plain values without code of its own
-comparing  is this the right result, and if not, where does it differ?
+comparing  results as plain values: is one right, and if not, where does it differ?
 isolating  where changed copies of an answer run, without effects beyond themselves
 mending    the one change, at its line, that makes the answer right
 recording  the line at which its values leave those of the right computation

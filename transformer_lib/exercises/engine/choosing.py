@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_lib.exercises.engine.calling import call_safely, message_of
+from transformer_lib.exercises.engine.comparing import describe, plain
 from transformer_lib.exercises.engine.guarding import guarded
-from transformer_lib.exercises.engine.values import describe, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 

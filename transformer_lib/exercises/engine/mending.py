@@ -335,14 +335,26 @@ def _is_torchs(source: Source, name: str) -> bool:
     return value is not None and any(value is function for function in functions)
 
 
+def _held_by(answer: Any) -> Any:
+    """What runs when this object is called, as far as that is to be seen; else the object."""
+    methods = [getattr(type(answer), name, None) for name in ("forward", "__call__")]
+    held = [getattr(answer, name, None) for name in ("__wrapped__", "__func__", "func")]
+    written = [one for one in methods if isinstance(one, FunctionType)]
+    return next((one for one in (*written, *held) if callable(one)), answer)
+
+
 def _undecorated(answer: Any) -> Any:
-    """The function that the reader has written, without what `torch.compile`, say, put around it.
+    """The function that the reader has written, without what `torch.compile`, say, put around it,
+    and without the object that holds it (a module, a `partial`, a bound method).
 
     Without `functools.wraps`, a decorator's function is one that passes on what it gets.
     """
     seen = set()  # it may be wrapped in a circle
-    while isinstance(answer, FunctionType) and id(answer) not in seen:
+    while id(answer) not in seen:
         seen.add(id(answer))
+        if not isinstance(answer, FunctionType):
+            answer = _held_by(answer)
+            continue
         held = [x for x in _held(answer) if isinstance(x, FunctionType)]
         passing = len(held) == 1 and answer.__code__.co_flags & 0x04  # it takes *args
         answer = getattr(answer, "__wrapped__", held[0] if passing else answer)

@@ -77,7 +77,15 @@ from transformer_lib.exercises.engine.calling import (
     time_limit,
     written_into,
 )
-from transformer_lib.exercises.engine.comparing import close, first_difference, form_mistake
+from transformer_lib.exercises.engine.comparing import (
+    close,
+    describe,
+    first_difference,
+    fitted,
+    form_mistake,
+    ordinary,
+    plain,
+)
 from transformer_lib.exercises.engine.guarding import (
     Guard,
     guarded,
@@ -106,7 +114,6 @@ from transformer_lib.exercises.engine.observing import (
     undivided,
 )
 from transformer_lib.exercises.engine.recording import GOES_ON, NAN, departure, written_at
-from transformer_lib.exercises.engine.values import describe, fitted, ordinary, plain
 from transformer_lib.exercises.engine.verdict import NOT_ATTEMPTED, Verdict
 
 MOST_CHANGES = 1200  # tried to mend a wrong answer,

@@ -661,7 +661,7 @@ def call_safely(call, answer=None, inputs=(), *, seconds, code=None, seed=0, con
     grad = page.call("is_grad_on")
     try:
         with time_limit(seconds):
-            result = (convert or sys.modules[ENGINE + "values"].plain)(call(answer, *given))
+            result = (convert or sys.modules[ENGINE + "comparing"].plain)(call(answer, *given))
     except BaseException as caught:
         error, where = caught, _line_of(caught) if code is not None else ""
     page.setGenerator(generator)
@@ -867,14 +867,14 @@ def context_run(code, namespace):
 
 
 def plain(value, around=()):
-    """values.plain: MicroPython's own kinds have no subclasses that could surprise it."""
+    """comparing.plain: MicroPython's own kinds have no subclasses that could surprise it."""
     if value is None or value is ... or value is NotImplemented:
         return value
     if isinstance(value, (bool, Tensor, int, float, str)):
         return value
-    values = sys.modules[ENGINE + "values"]
+    comparing = sys.modules[ENGINE + "comparing"]
     if id(value) in around:
-        return values.Other(values.describe(value) + " that contains itself")
+        return comparing.Other(comparing.describe(value) + " that contains itself")
     around += (id(value),)
     if isinstance(value, list):
         return [plain(item, around) for item in value]
@@ -884,12 +884,12 @@ def plain(value, around=()):
         return Dict([(key, plain(item, around)) for key, item in value.items()])
     if isinstance(value, (_generator_type, map)):
         return tuple([plain(item, around) for item in itertools.islice(value, 10000)])
-    return values.Other(values.describe(value))
+    return comparing.Other(comparing.describe(value))
 
 
 def provide_engine(name, code):
     provide(ENGINE + name, code, [("compile", compiled), ("exec", executed)])
-    if name == "values":
+    if name == "comparing":
         sys.modules[ENGINE + name].plain = plain
 
 
