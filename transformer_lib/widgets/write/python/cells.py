@@ -28,7 +28,7 @@ class OutputEnd(BaseException):
 
 # How often something was printed; is it unseen; may it be too much; how often in this call.
 _said = [0, False, False, 0]
-MOST_OF_A_CALL = 20_000  # of an answer that is being judged
+MOST_OF_A_CALL = 5_000  # of an answer that is being judged
 
 
 def printed(*values, sep=" ", end="\n", file=None, flush=False):
@@ -36,7 +36,7 @@ def printed(*values, sep=" ", end="\n", file=None, flush=False):
     _said[0] += 1
     _said[3] += 1
     if _said[2] and _said[3] > MOST_OF_A_CALL:
-        raise OutputEnd("it prints more than 20,000 times in one call: does a loop print too much?")
+        raise OutputEnd("it prints more than 5,000 times in one call: does a loop print too much?")
     if not _said[1] and not page.out(text + ("\n" if end is None else end)) and not _said[2]:
         raise OutputEnd()
 
