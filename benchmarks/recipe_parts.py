@@ -1,12 +1,13 @@
 """The worth of each part of chapter 12's recipe: the same run, with one part taken away.
 
-    python benchmarks/recipe_parts.py        about five minutes of one core
+    python benchmarks/recipe_parts.py        about six minutes of one core
 
 Writes transformer_lib/runs/recipe-parts.json. A smaller sister of the chapter's model reads
 Python's manual by characters, by the chapter's recipe, from three seeds. Then the same without one
 part, at this rate and at twice the rate (of which recipe_rates.py finds that it ends lower), or
 with one gradient that is a thousand times as long. Losses on unseen text are exact, over the last
-tenth. Gradient descent has a rate of its own, the best of four for the first seed.
+tenth. Gradient descent, plain and with momentum, has a rate of its own, the best of four for the
+first seed.
 """
 
 import math
@@ -33,6 +34,7 @@ SIZES = {"n_layers": 2, "n_heads": 4, "d_model": 64, "positions": "rotary"}
 RECIPE = {"lr": 0.004, "weight_decay": 0.1, "warmup": 20, "decay": 0.7, "clip": 1.0}
 STRANGE = {"step": 100, "times": 1000.0}
 DESCENT = (0.1, 0.3, 1.0, 3.0)  # rates of gradient descent to choose from
+DESCENTS = {"gradient descent": 0.0, "gradient descent with momentum": 0.9}
 EVERY = 5
 WAYS: dict[str, dict[str, Any]] = {
     "all of it": {},
@@ -61,7 +63,8 @@ def trained(seed: int, changes: dict[str, Any]) -> tuple[GPT, Corpus, list[float
     sizes = SIZES | recipe.get("sizes", {})
     model = GPT(GPTConfig(vocabulary=corpus.tokenizer.size, context=BLOCK, **sizes))
     if "descent" in recipe:
-        optimizer = torch.optim.SGD(model.parameters(), lr=recipe["descent"])
+        momentum = recipe["momentum"]
+        optimizer = torch.optim.SGD(model.parameters(), lr=recipe["descent"], momentum=momentum)
     else:
         optimizer = adamw(
             model, lr=recipe["lr"], betas=(0.9, 0.95), weight_decay=recipe["weight_decay"]
@@ -95,9 +98,13 @@ def _step(
 
 def main() -> None:
     torch.set_num_threads(1)
-    rates = {rate: learn(SEEDS[0], {"descent": rate})[0] for rate in DESCENT}
-    print("gradient descent", rates, flush=True)
-    ways = WAYS | {"gradient descent": {"descent": min(rates, key=rates.get)}}
+    ways, rates_of = dict(WAYS), {}
+    for way, momentum in DESCENTS.items():
+        tried = {rate: {"descent": rate, "momentum": momentum} for rate in DESCENT}
+        rates = {rate: learn(SEEDS[0], changes)[0] for rate, changes in tried.items()}
+        print(way, rates, flush=True)
+        ways[way] = tried[min(rates, key=rates.get)]
+        rates_of[f"rates of {way}"] = {str(rate): loss for rate, loss in rates.items()}
     curve: dict[str, list[float]] = {"way": [], "seed": [], "step": [], "training_loss": []}
     ends: dict[str, list[float]] = {}
     clipped: dict[str, list[float]] = {}
@@ -116,8 +123,7 @@ def main() -> None:
         "data": "python_docs", "block": BLOCK, "batch_size": BATCH, "n_steps": N_STEPS,
         "betas": [0.9, 0.95], "seeds": list(SEEDS), "strange": STRANGE,
     }  # fmt: skip
-    result = {"ways": list(ways), "loss": ends, "clipped": clipped}
-    result["rates of gradient descent"] = {str(rate): loss for rate, loss in rates.items()}
+    result = {"ways": list(ways), "loss": ends, "clipped": clipped} | rates_of
     log = new_run("recipe-parts", config=config, curve=curve, result=result)
     print("written:", save_run(log, RUNS_FOLDER).name)
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import sys
+from statistics import fmean
 
 import pytest
 import torch
@@ -482,7 +483,7 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     module.main()
     log = load_run(tmp_path / "recipe-parts.json")
     ways, ends = log.result["ways"], log.result["loss"]
-    assert ways == [*module.WAYS, "gradient descent"] == list(ends)
+    assert ways == [*module.WAYS, *module.DESCENTS] == list(ends)
     assert log.curve["step"] == [2, 4] * 2 * len(ways)
     assert log.curve["way"] == [n for n in range(len(ways)) for _ in range(4)]
     assert all(len(losses) == 2 for losses in ends.values())
@@ -491,8 +492,12 @@ def test_each_part_of_the_recipe_is_taken_away_once(tiny, monkeypatch, tmp_path)
     assert ends["no clipping"] != pytest.approx(ends["the same, no clipping"], rel=1e-4)
     assert log.result["clipped"]["all of it"] == [1.0, 1.0]
     assert log.result["clipped"]["no clipping"] == [0.0, 0.0]
-    rates = log.result["rates of gradient descent"]
-    assert min(rates.values()) == ends["gradient descent"][0]
+    for way in module.DESCENTS:
+        assert min(log.result[f"rates of {way}"].values()) == ends[way][0]
+    assert ends["gradient descent"] != ends["gradient descent with momentum"]
+    real = {way: fmean(losses) for way, losses in load_run("recipe-parts").result["loss"].items()}
+    # As chapter 12 says.
+    assert 0.35 < real["gradient descent with momentum"] - real["twice the rate"] < 0.45
 
 
 @pytest.mark.soak
