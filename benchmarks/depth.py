@@ -1,7 +1,7 @@
 """The norm's place in a deep stack: gradients by depth before training, and what is learned.
 
-    python benchmarks/depth.py          about twenty minutes on one core
-    python benchmarks/depth.py later    the last two points alone, into the log that is there
+    python benchmarks/depth.py            about forty minutes on one core
+    python benchmarks/depth.py losses     what is trained alone, into the log that is there
 
 Writes transformer_lib/runs/depth.json, which chapter 08b reads. The model is a GPT whose blocks are
 put together in one of five ways (ARRANGEMENTS); it reads the gift stories of a small grammar.
@@ -14,14 +14,17 @@ where results are written into the stream) or by Xavier's rule.
 - Gradients: for stacks of DEPTHS blocks, from each start, of the loss of one batch of a fresh model
   by all parameters of each block: the norm. Beside it, the size of the stream behind each block:
   the root mean square of its numbers. Nothing is trained.
-- Losses: LAYERS blocks are trained for STEPS steps from each of STARTS_OF[arrangement]. The first
-  seed tries all RATES; the others are trained at the rate that was best for it.
 - "first to last": the first block's gradient over the last one's, for post-norm from MORE_SEEDS.
+- Losses: LAYERS blocks are trained for STEPS steps of Muon from each of STARTS_OF[arrangement], and
+  those of WITH_ADAMW of AdamW, too. The first seed tries all RATES; the others are trained at the
+  rate that was best for it on stories of their own.
 - "longer": the losses of LONGER_FOR after LONGER times the steps, at the rates found before.
 """
 
 import sys
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -35,7 +38,7 @@ from transformer_lib.data.packing import IGNORED, Packed, pack
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.tokenizers import WordTokenizer
 from transformer_lib.training.loop import Trainer
-from transformer_lib.training.optimizers import Muon
+from transformer_lib.training.optimizers import Muon, adamw
 from transformer_lib.training.run_log import RUNS_FOLDER, load_run, new_run, save_run
 from transformer_lib.training.schedules import trapezoid
 
@@ -51,7 +54,13 @@ STARTS = {
     "large tables": (1.0, "GPT-2"),
     "all large": (1.0, "Xavier"),
 }
-LAYERS, STEPS, BATCH, RATES = 6, 300, 16, (0.02, 0.01, 0.005, 0.0025)
+LAYERS, STEPS, BATCH = 6, 300, 16
+# By these a rate is turned into an optimizer: AdamW goes a quarter as far.
+OPTIMIZERS: dict[str, Callable[[GPT, float], torch.optim.Optimizer]] = {
+    "Muon": lambda model, rate: Muon(model, lr=rate, adamw_lr=rate / 4),
+    "AdamW": lambda model, rate: adamw(model, lr=rate / 4),
+}
+RATES, WITH_ADAMW = (0.04, 0.02, 0.01, 0.005, 0.0025), ("pre-norm", "post-norm")
 TRAINED, HELD_OUT = 6000, 200
 MORE_SEEDS, MORE_DEPTHS = tuple(range(16)), (24, 48)
 LONGER, LONGER_FOR = 3, (("no norm", "large tables"), ("no residual", "all large"))
@@ -89,7 +98,7 @@ ARRANGEMENTS = {
 # GPT-2's start for all, and another one where that does not suit: post-norm and the stack without
 # a stream as in the paper; where no norm enlarges the tables' numbers, they begin large.
 STARTS_OF = {
-    "pre-norm": ("all small",),
+    "pre-norm": ("all small", "all large"),
     "post-norm": ("all small", "all large"),
     "no norm": ("all small", "large tables"),
     "no residual": ("all small", "all large"),
@@ -146,21 +155,18 @@ def loss_of(model: GPT, inputs: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED)
 
 
-def trained_loss(
-    model: GPT, training: Packed, unseen: Packed, rate: float, seed: int, steps: int
-) -> float:
-    """The loss on unseen stories after training."""
+def train(
+    model: GPT, optimizer: torch.optim.Optimizer, training: Packed, seed: int, steps: int
+) -> None:
     trainer = Trainer(
         model,
-        Muon(model, lr=rate, adamw_lr=rate / 4),
+        optimizer,
         Batches(training, BATCH, seed=seed),
         n_steps=steps,
         schedule=partial(trapezoid, warmup=10, decay=0.6),
     )
     for _ in trainer:
         pass
-    with torch.no_grad():
-        return loss_of(model.eval(), unseen.inputs, unseen.targets).item()
 
 
 def first_to_last(training: Packed) -> dict[str, list[float]]:
@@ -176,48 +182,74 @@ def first_to_last(training: Packed) -> dict[str, list[float]]:
     return found
 
 
+def stacks(optimizer: str) -> list[tuple[str, str]]:
+    """The arrangements, each with a start, that are trained with this optimizer."""
+    return [
+        (arrangement, start)
+        for arrangement, starts in STARTS_OF.items()
+        for start in starts
+        if optimizer == "Muon" or arrangement in WITH_ADAMW
+    ]
+
+
+def name_of(optimizer: str, arrangement: str, start: str) -> str:
+    """In the log: Muon goes without saying."""
+    return f"{arrangement}, {start}" + ("" if optimizer == "Muon" else f", {optimizer}")
+
+
 def main(only: str = "") -> None:
     torch.set_num_threads(1)
     tokenizer = WordTokenizer(GRAMMAR.vocabulary)
     held_out = GRAMMAR.stories(HELD_OUT, seed=2)
-    training, unseen = (
+    training, unseen, others = (
         pack([tokenizer.encode(story) for story in stories], GRAMMAR.max_words)
-        for stories in (GRAMMAR.stories(TRAINED, seed=1), held_out)
+        for stories in (
+            GRAMMAR.stories(TRAINED, seed=1),
+            held_out,
+            GRAMMAR.stories(HELD_OUT, seed=3),
+        )
     )
 
-    def loss(arrangement: str, start: str, rate: float, seed: int, steps: int = STEPS) -> float:
+    def learn(
+        optimizer: str, arrangement: str, start: str, rate: float, seed: int, steps: int = STEPS
+    ) -> tuple[float, float]:
+        """The losses on the stories for the choice of a rate, and on unseen ones."""
         model = make(arrangement, start, LAYERS, seed)
-        found = trained_loss(model, training, unseen, rate, seed, steps)
-        print(arrangement, start, seed, rate, steps, f"{found:.3f}", flush=True)
-        return found
+        train(model, OPTIMIZERS[optimizer](model, rate), training, seed, steps)
+        model.eval()
+        with torch.no_grad():
+            found = [loss_of(model, each.inputs, each.targets).item() for each in (others, unseen)]
+        print(optimizer, arrangement, start, seed, rate, steps, f"{found[1]:.3f}", flush=True)
+        return found[0], found[1]
 
-    if only == "later":  # all else stays as it is
+    if only == "losses":  # all else stays as it is
         log = load_run(RUNS_FOLDER / "depth.json")
-        curve, result = log.curve, dict(log.result)
+        curve = log.curve
+        kept = {name: found for name, found in log.result.items() if name.startswith("first")}
     else:
-        curve, result = measured_gradients(training), {"floor": GRAMMAR.floor(held_out)}
-        for arrangement, starts in STARTS_OF.items():
-            for start in starts:
-                first, *others = SEEDS
-                tried = {rate: loss(arrangement, start, rate, first) for rate in RATES}
-                best, name = min(tried, key=tried.get), f"{arrangement}, {start}"
-                result[f"{name}: rates"] = list(tried.values())
-                again = [loss(arrangement, start, best, seed) for seed in others]
-                result[name] = [tried[best], *again]
-    result |= first_to_last(training)
+        curve, kept = measured_gradients(training), first_to_last(training)
+    result: dict[str, Any] = {"floor": GRAMMAR.floor(held_out)} | kept
+    best_rates = {}
+    for optimizer in OPTIMIZERS:
+        for arrangement, start in stacks(optimizer):
+            tried = {rate: learn(optimizer, arrangement, start, rate, SEEDS[0]) for rate in RATES}
+            best = min(tried, key=tried.get)
+            name = name_of(optimizer, arrangement, start)
+            best_rates[name] = best
+            result[f"{name}: rates"] = [loss for _, loss in tried.values()]
+            again = [learn(optimizer, arrangement, start, best, seed)[1] for seed in SEEDS[1:]]
+            result[name] = [tried[best][1], *again]
     for arrangement, start in LONGER_FOR:
-        name = f"{arrangement}, {start}"
-        tried = result[f"{name}: rates"]
-        best = RATES[tried.index(min(tried))]
-        result[f"longer: {name}"] = [
-            loss(arrangement, start, best, seed, LONGER * STEPS) for seed in SEEDS
-        ]
+        name = name_of("Muon", arrangement, start)
+        run = partial(learn, "Muon", arrangement, start, best_rates[name], steps=LONGER * STEPS)
+        result[f"longer: {name}"] = [run(seed=seed)[1] for seed in SEEDS]
     config = SIZES | {
         "arrangements": list(ARRANGEMENTS), "starts": list(STARTS), "depths": list(DEPTHS),
         "seeds": list(SEEDS), "starts of": {a: list(found) for a, found in STARTS_OF.items()},
         "more seeds": list(MORE_SEEDS), "longer": LONGER,
         "layers": LAYERS, "steps": STEPS, "batch": BATCH, "rates": list(RATES),
-        "optimizer": "Muon, AdamW at a quarter of the rate",
+        "best rates": best_rates, "with AdamW": list(WITH_ADAMW),
+        "optimizer": "Muon (AdamW for all but matrices), or AdamW, at a quarter of the rate",
         "schedule": "trapezoid, warmup 10, decay 0.6",
         "training stories": TRAINED, "held-out stories": HELD_OUT, "grammar": GRAMMAR.hash,
     }  # fmt: skip

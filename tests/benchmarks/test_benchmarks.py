@@ -127,7 +127,7 @@ def test_byte_pairs_runs(tiny, tmp_path, monkeypatch):
     assert 0 < log.result["tokens"] < 300
 
 
-def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path):
+def test_depth_measures_every_block_and_trains_every_arrangement(tiny, monkeypatch, tmp_path):
     sizes = {"DEPTHS": (1, 2), "LAYERS": 1, "STEPS": 26, "BATCH": 2, "SEEDS": (0, 1)}
     sizes |= {
         "SIZES": {"n_heads": 2, "d_model": 8},
@@ -136,20 +136,25 @@ def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path)
         "RATES": (0.01, 0.1),
         "MORE_SEEDS": (0, 1, 2),
         "MORE_DEPTHS": (2,),
+        "LONGER": 2,
+        "WITH_ADAMW": ("pre-norm",),
     }
     module = tiny("depth", **sizes)
+    last = {arrangement: starts[-1:] for arrangement, starts in module.STARTS_OF.items()}
+    monkeypatch.setattr(module, "STARTS_OF", last)
     module.main()
     log = load_run(tmp_path / "depth.json")
     plain, of_more_seeds = [1, 1, 1, 2, 1, 2], [1, 1, 1, 1, 2, 1, 2, 1, 2]
     assert log.curve["layer"] == plain * 5 + of_more_seeds + plain * 9  # post-norm, all large
     assert min(log.curve["gradient"]) > 0
-    for arrangement, starts in module.STARTS_OF.items():
-        for start in starts:
-            name = f"{arrangement}, {start}"
-            losses, tried = log.result[name], log.result[f"{name}: rates"]
-            assert losses[0] == min(tried)
-            assert (len(losses), len(tried)) == (2, 2)
-            assert 0 < min(losses) < 4
+    names = [f"{a}, {start}" for a, starts in module.STARTS_OF.items() for start in starts]
+    assert list(log.config["best rates"]) == [*names, "pre-norm, all large, AdamW"]
+    for name, rate in log.config["best rates"].items():
+        losses, tried = log.result[name], log.result[f"{name}: rates"]
+        assert losses[0] == tried[module.RATES.index(rate)]
+        assert (len(losses), len(tried)) == (2, 2)
+        assert 0 < min(losses) < 4
+    assert log.result["pre-norm, all large"] != log.result["pre-norm, all large, AdamW"]
     for start in ("large tables", "all large"):
         ratios = log.result[f"first to last: post-norm, {start}, 2"]
         assert len(set(ratios)) == 3
@@ -158,7 +163,7 @@ def test_depth_measures_every_block_and_trains_every_arrangement(tiny, tmp_path)
         longer = log.result[f"longer: {arrangement}, {start}"]
         assert len(longer) == 2
         assert longer != log.result[f"{arrangement}, {start}"]
-    module.main("later")
+    module.main("losses")
     again = load_run(tmp_path / "depth.json")
     assert (again.curve, again.result) == (log.curve, log.result)
 
