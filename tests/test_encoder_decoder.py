@@ -1,5 +1,7 @@
 """The paper's Transformer: against nn.Transformer, padding, the cache, sources given once."""
 
+import warnings
+
 import pytest
 import torch
 from models import PAIRS, SIZES_OF_PAIR, VOCABULARY_OF_SOURCE, make_pair, padded
@@ -239,6 +241,22 @@ def test_a_given_source_refuses_other_rows_and_a_full_cache():
 def test_configurations_that_make_no_model(changes, message):
     with pytest.raises(ValueError, match=message):
         EncoderDecoderConfig(**SIZES_OF_PAIR | changes)
+
+
+def test_what_is_done_to_forward_alone_is_said_to_have_no_effect_on_a_translation():
+    class Capped(EncoderDecoder):
+        def forward(self, source, target):
+            return super().forward(source, target).clamp(max=1)
+
+    source = sources(3, 5)
+    model = make_pair()
+    with warnings.catch_warnings(action="error"):
+        model.given(source)
+    model.register_forward_hook(lambda *seen: None)
+    with pytest.warns(UserWarning, match=r"has hooks, without effect here: .* from decode"):
+        model.given(source)
+    with pytest.warns(UserWarning, match="this Capped has a forward of its own, without"):
+        Capped(model.config).eval().given(source)
 
 
 def test_sources_are_given_without_dropout_and_the_mode_comes_back():

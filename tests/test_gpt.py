@@ -265,3 +265,16 @@ def test_parts_and_configs_that_were_replaced_by_some_that_do_not_fit():
 def test_ids_that_do_not_fit(ids, error, message):
     with pytest.raises(error, match=message):
         GPT(WIRINGS["gpt2"])(ids)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize("positions", ["learned", "alibi"])
+def test_a_model_is_exported_for_batches_and_texts_of_any_size(positions):
+    config = GPTConfig(
+        vocabulary=11, context=12, n_layers=1, n_heads=2, d_model=8, positions=positions
+    )
+    model = GPT(config).eval()
+    sizes = {0: torch.export.Dim("batch", min=2, max=64), 1: torch.export.Dim("tokens", max=12)}
+    exported = torch.export.export(model, (torch.ones(2, 6).long(),), dynamic_shapes=(sizes,))
+    ids = torch.randint(11, (5, 9))
+    assert_close(exported.module()(ids), model(ids))

@@ -1,6 +1,7 @@
 """Arguments that were taken for something else or failed deep inside get their own messages."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from transformer_lib.encoder_decoder import EncoderDecoder
 from transformer_lib.fast.decoding import lengths_to_look_at
 from transformer_lib.fast.ragged import RealTokens
 from transformer_lib.gpt import GPT, GPTConfig
+from transformer_lib.interpret.maps import attention_maps
 from transformer_lib.latent import LatentAttention
 from transformer_lib.layers import Embedding, FeedForward, LayerNorm, RMSNorm, Smear
 from transformer_lib.masks import causal_mask, padding_mask
@@ -59,6 +61,14 @@ class NoCache(nn.Module):
         (lambda: attention(X, X, X, causal="no"), TypeError, "causal is 'no', .* True or False"),
         (lambda: attention_weights(X, X, causal=1), TypeError, "causal is 1, of type int"),
         (lambda: attention(X, X, X, scale=float("nan")), ValueError, "scale is nan; .* finite"),
+        (lambda: attention(X, X, X, scale=Fraction(1, 2)), TypeError, "a number, an int or a"),
+        (
+            lambda: attention(*[X[None].expand(2, -1, -1, -1)] * 3, torch.ones(2, 3).bool()),
+            ValueError,
+            r"add axes for the heads and for the queries: mask\[:, None, None\]",
+        ),
+        (lambda: Classifier(7, 0, 8, 2, n_classes=3), ValueError, "tokens is 0"),
+        (lambda: attention_maps({}, IDS), TypeError, "model is of type dict; it must be an nn.Mod"),
         (lambda: attention(X, X, X, dropout="0.1"), TypeError, "dropout is '0.1', .* a number"),
         (lambda: MultiHeadAttention(8, 2, bias="no"), TypeError, "bias is 'no', of type str"),
         (lambda: MultiHeadAttention(8, 2)(X, causal=1), TypeError, "causal is 1, of type int"),

@@ -217,6 +217,12 @@ def test_devices():
             "positions 3 to 5 are asked for, but only positions 0 to 4 were learned. Shorten",
         ),
         (lambda: LearnedPositions(5, 4)(torch.ones(3, 4), start=-3), ValueError, "start is -3"),
+        (lambda: RotaryPositions(4).rotate(torch.ones(3, 4), -3), ValueError, "start is -3"),
+        (
+            lambda: RotaryPositions(4).rotate(torch.ones(3, 4), torch.tensor(0)),
+            TypeError,
+            r"start is tensor\(0\), of type Tensor; it must be an int",
+        ),
     ],
 )
 def test_errors_teach(call, error, message):

@@ -482,8 +482,8 @@ def require_heads(
         divisors = [n for n in range(1, min(d_model, 256) + 1) if d_model % n == 0]
         raise ValueError(
             f"d_model = {d_model} is not divisible by n_heads = {n_heads}, so the heads cannot "
-            f"share it equally. Choose n_heads from {', '.join(map(str, divisors))}, or give "
-            f"d_head."
+            f"share it equally. Choose n_heads from {', '.join(map(str, divisors))}. (A "
+            f"MultiHeadAttention takes any number with a d_head of its own.)"
         )
     if n_kv_heads is not None:
         checks.require_count(n_kv_heads, "n_kv_heads")

@@ -17,6 +17,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from fractions import Fraction
 from functools import wraps
 from numbers import Integral, Real
 
@@ -96,15 +97,19 @@ def require_count(value, name: str, least: int = 1) -> None:
 
 def require_whole(value, name: str) -> None:
     """``value`` is an int, also one of NumPy's."""
+    if type(value).__name__ == "SymInt":  # PyTorch's, of a size that is open while it exports
+        return
     if type(value) is not int and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}; it must be an int.")
 
 
 def require_number(value, name: str) -> None:
     """``value`` is a number, whole or not."""
-    if type(value) is not float and (not isinstance(value, Real) or isinstance(value, bool)):
+    strange = not isinstance(value, Real) or isinstance(value, bool | Fraction)  # PyTorch, too
+    if type(value) is not float and strange:
         raise TypeError(
-            f"{name} is {value!r}, of type {type(value).__name__}; it must be a number."
+            f"{name} is {value!r}, of type {type(value).__name__}; it must be a number, an int or "
+            f"a float."
         )
 
 
@@ -294,8 +299,8 @@ def require_context(tokens: int, context: int, new: int = 0) -> None:
         return
     if new == 0:
         raise ValueError(
-            f"{tokens} tokens are more than the model's context of {context}. Give the last "
-            f"{context} tokens, or cut the text into windows."
+            f"{tokens} tokens are more than the model's context of {context}. Cut the text into "
+            f"pieces of at most {context}."
         )
     raise ValueError(
         f"a prompt of {tokens} tokens and {new} new ones make {tokens + new}, more than this "
@@ -389,7 +394,9 @@ def require_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
         return
     hint = f"Its last axes must be queries ({shape[-2]}) and keys ({shape[-1]})."
     if x.ndim == 2 and len(shape) > 2 and x.shape == (shape[0], shape[-1]):
-        hint = f"To hide keys (padding), add an axis for the queries: {name}.unsqueeze(1)."
+        axes = "an axis" if len(shape) == 3 else "axes for the heads and"
+        new = ", ".join([":", *["None"] * (len(shape) - 2)])
+        hint = f"To hide keys (padding), add {axes} for the queries: {name}[{new}]."
     elif x.ndim == 3 and len(shape) == 4 and x.shape[0] == shape[0]:
         hint = f"It has no axis for the heads: {name}.unsqueeze(1)."
     raise ValueError(

@@ -48,6 +48,7 @@ class Classifier(nn.Module):
         super().__init__()
         checks.require_count(n_classes, "n_classes")
         checks.require_count(n_layers, "n_layers")
+        checks.require_count(tokens, "tokens")
         positions = LearnedPositions(tokens, d_model)
         self.embedding = Embedding(vocabulary, d_model, positions=positions)
         self.blocks = nn.ModuleList(

@@ -1,5 +1,6 @@
 """The Transformer of the paper: an encoder reads the source, a decoder writes the target."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -250,6 +251,7 @@ class Conditioned(nn.Module):
     def __init__(self, model: EncoderDecoder, source: Int[Tensor, "batch keys"]):
         super().__init__()
         require_source(model, source)
+        warn_of_unused(model)
         self.model, self.config, self.sources = model, TargetSizes(model.config), len(source)
         memory = ragged.memory(model, source)
         read = [block.to_read(memory) for block in model.decoder]
@@ -314,6 +316,21 @@ class TargetSizes:
     def context(self) -> int:
         """How many tokens at most."""
         return self.of.context
+
+
+def warn_of_unused(model: EncoderDecoder) -> None:
+    """What is done to the model's ``forward`` alone has no effect on what it generates."""
+    unused = {
+        "a forward of its own": type(model).forward is not EncoderDecoder.forward
+        or "forward" in vars(model),
+        "hooks": model._forward_hooks or model._forward_pre_hooks,
+    }
+    if found := [what for what, there in unused.items() if there]:
+        warnings.warn(
+            f"this {type(model).__name__} has {' and '.join(found)}, without effect here: what is "
+            f"generated comes from decode. Change decode, or put it on a part (model.head).",
+            stacklevel=5,
+        )
 
 
 def require_vocabularies(config: EncoderDecoderConfig) -> None:

@@ -228,7 +228,7 @@ def require_input(model: GPT, ids, cache) -> None:
     config, weight = model.config, model.embedding.weight
     checks.require_ids(ids, config.vocabulary)
     checks.require_same_device("the model", weight, "ids", ids)
-    require_layers(cache, model.blocks, len(ids))
+    require_layers(cache, model.blocks, ids.shape[0])
     start = 0 if cache is None else cache.length
     checks.require_context(start + ids.shape[1], config.context)
     if cache is None:

@@ -315,6 +315,7 @@ class RotaryPositions:
     ) -> Float[Tensor, "*batch tokens d_head"]:
         """``x``, queries or keys, turned; its first token is at position ``start``."""
         require_turnable(x, self.d_head)
+        require_start(start)
         where = (x.shape[-2], self.d_head, self.base, start, x.device)
         if not has_complex_numbers(x.device):
             return apply_rotary(x, _angles(*where))

@@ -1,5 +1,6 @@
 """Attention maps: exactly what the module used, and a model that is left as it was."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -84,6 +85,30 @@ def test_the_arguments_of_an_attention_may_have_other_names():
     maps = attention_maps(model, x, memory, mask)
     model.__class__ = MultiHeadAttention
     assert maps["attention"].equal(attention_maps(model, x, memory, mask)["attention"])
+
+
+class PassesOptions(MultiHeadAttention):
+    def forward(self, x, **options):
+        return super().forward(x, **options)
+
+
+class PassesAll(MultiHeadAttention):
+    def forward(self, *args, **options):
+        return super().forward(*args, **options)
+
+
+@pytest.mark.parametrize("kind", [PassesOptions, PassesAll, None])
+def test_an_attention_may_pass_on_what_it_gets(kind):
+    model, (x, memory) = (kind or MultiHeadAttention)(D_MODEL, HEADS), inputs()
+    plain = MultiHeadAttention.forward
+    if kind is None:
+        model.forward = lambda *args, **options: plain(model, *args, **options)
+    mask = padding_mask([3, 7], KEYS)
+    calls = [{"memory": memory, "mask": mask}, {"causal": True}]
+    found = [attention_maps(model, x, **options)["attention"] for options in calls]
+    model.__class__, model.forward = MultiHeadAttention, partial(plain, model)
+    for maps, options in zip(found, calls, strict=True):
+        assert maps.equal(attention_maps(model, x, **options)["attention"])
 
 
 class OnMps(MultiHeadAttention):

@@ -177,6 +177,11 @@ def test_models_whose_parts_do_not_add_up():
         pytest.raises(TypeError, match="of type Linear, which has no blocks: give a GPT"),
     ):
         logits_without(torch.nn.Linear(2, 2), ids, ["embedding"])
+    with (
+        signatures.unchecked(),
+        pytest.raises(TypeError, match="of type Linear, which has no blocks: give a GPT"),
+    ):
+        patched_logits(torch.nn.Linear(2, 2), ids, ids, "embedding")
     with pytest.raises(TypeError, match=r"result = result\.to\(torch\.float32\)"):
         logits_with(model, ids, lambda name, written: written.double())
     with pytest.raises(TypeError, match=r"position is 0\.0, of type float"), signatures.unchecked():

@@ -13,7 +13,7 @@ from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import IGNORED
 from transformer_lib.training.distributed import Processes
 from transformer_lib.training.evaluation import answer_accuracy, mean_loss
-from transformer_lib.training.feeding import Feed
+from transformer_lib.training.feeding import Feed, require_batch
 from transformer_lib.training.loop import Trainer
 from transformer_lib.training.losses import cross_entropy
 from transformer_lib.training.optimizers import adamw
@@ -257,6 +257,10 @@ def test_what_does_not_fit():
         cross_entropy(logits, targets[:, :4])
     with pytest.raises(ValueError, match=r"label_smoothing is 1\.0; it is a share"):
         cross_entropy(logits, targets, label_smoothing=1.0)
+    with pytest.raises(TypeError, match=r"targets are torch\.int32; .* targets\.long\(\)"):
+        cross_entropy(logits, targets.int())
+    with pytest.raises(IndexError, match=r"have classes 0 to 6; .* does not count is -100"):
+        cross_entropy(logits, targets - 8)
 
     class Uneven:
         def __len__(self):
@@ -269,3 +273,23 @@ def test_what_does_not_fit():
     trainer = Trainer(model, adamw(model, 0.1), Batches(Uneven(), 5), n_steps=1)
     with pytest.raises(ValueError, match="the tensors of a batch have 4, 5 rows; row i of each"):
         trainer.take_step()
+    with pytest.raises(TypeError, match=r"the state is of type NoneType; .* checkpoint\.state"):
+        trainer.load_state_dict(None)
+    with pytest.raises(ValueError, match=r"have the shapes \(4, 3\), \(\); the first axis"):
+        require_batch((torch.ones(4, 3), torch.tensor(1)))
+    with pytest.raises(TypeError, match="LBFGS asks for the loss several times in a step"):
+        Trainer(model, torch.optim.LBFGS(model.parameters()), Batches(Uneven(), 5), n_steps=1)
+
+
+@pytest.mark.usefixtures("as_a_reader")
+@pytest.mark.parametrize(
+    "loss",
+    [
+        nn.CrossEntropyLoss(ignore_index=0, reduction="none"),
+        partial(F.cross_entropy, ignore_index=0, reduction="none"),
+    ],
+)
+def test_a_loss_that_ignores_other_targets_than_the_loop_is_refused(loss):
+    model = nn.Linear(8, 2)
+    with pytest.raises(ValueError, match=r"has ignore_index=0, .* Make them -100"):
+        Trainer(model, adamw(model, 0.01), Batches(Stripes(), 16), n_steps=1, loss=loss)

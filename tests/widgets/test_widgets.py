@@ -203,10 +203,12 @@ def test_vectors_come_back_as_a_tensor():
         ("a", [[float("nan"), 2.0]], {}, "NaN"),
         ("ab", [[1e9, 0.0], [1.0, 1.0]], {}, r"vectors holds 1e\+09 at index \(0, 0\).*1e\+06"),
         ("a", [[1.0, -2.0]], {"reach": 1.5}, r"reach is 1.5, but must .* largest coordinate, 2"),
-        ("a", [[0.0, 0.0]], {"reach": 0}, "reach is 0, but must be above 0"),
+        ("a", [[0.0, 0.0]], {"reach": 0}, "reach is 0, but must be a number above 0"),
+        ("a", [[0.0, 0.0]], {"reach": "1"}, "reach is '1', but must be a number"),
         ("a", [[0.0, 0.0]], {"reach": float("nan")}, "reach is nan"),
     ],
 )
+@pytest.mark.usefixtures("as_a_reader")
 def test_vector_playground_refuses(tokens, vectors, options, message):
     with pytest.raises(ValueError, match=message):
         VectorPlayground(list(tokens), vectors, **options)

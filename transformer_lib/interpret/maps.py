@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
     mode, does count this one.) While this runs, no other thread may use the model.
 
     Raises:
+        TypeError: ``model`` is not a module.
         ValueError: there is no attention in the model, or none that ran; a cache is used
             (to look again would write to it again); a map is not finite.
 
@@ -74,6 +76,7 @@ def queries_and_keys(model: nn.Module, *args: Any, **kwargs: Any) -> Vectors:
 
 def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> dict[str, Any]:
     """What ``read`` says of each attention, by its name."""
+    checks.require_model(model)
     model = getattr(model, "_orig_mod", model)  # its parts' names are those of the source
     modules = {name: m for name, m in model.named_modules() if is_attention(m)}
     if not modules:
@@ -133,12 +136,27 @@ def _recorder(name: str, found: dict, read: Callable) -> Callable:
     """A hook that sees the arguments of one module's ``forward`` and records what is read of it."""
 
     def record(module: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
-        given = inspect.signature(module.forward).bind(*args, **kwargs).arguments
-        seen = read(module, given)
+        seen = read(module, _given(module, args, kwargs))
         calls = sum(key.partition("#")[0] == name for key in found)
         found[f"{name}#{calls + 1}" if calls else name] = seen
 
     return record
+
+
+def _given(module: nn.Module, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """The arguments of ``module.forward`` by their names.
+
+    Where a ``forward`` passes on whatever it gets (``*args``), they are called as they are in the
+    class that it inherits from.
+    """
+    inherited = [kind.forward for kind in type(module).__mro__ if "forward" in vars(kind)]
+    for forward in (module.forward, *(partial(each, module) for each in inherited)):
+        signature = inspect.signature(forward)
+        kinds = {parameter.kind: name for name, parameter in signature.parameters.items()}
+        if inspect.Parameter.VAR_POSITIONAL not in kinds:
+            break
+    given = dict(signature.bind(*args, **kwargs).arguments)
+    return given | given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD), {})
 
 
 def _weights(module: nn.Module, given: dict[str, Any]) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_lib import checks
 from transformer_lib.gpt import GPT
-from transformer_lib.interpret.parts import logits_with, part_names, parts_of
+from transformer_lib.interpret.parts import logits_with, part_names, parts_of, require_gpt
 
 
 def logits_without(
@@ -67,6 +67,7 @@ def patched_logits(
     >>> torch.equal(patched, model(source))  # all that differs was replaced
     True
     """
+    require_gpt(model)
     require_patchable(ids, source, position)
     streams = [f"blocks.{at}" for at in range(len(model.blocks))]
     require_known(model, {part}, [*part_names(model), *streams])

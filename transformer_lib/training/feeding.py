@@ -115,6 +115,12 @@ def require_batch(batch: Any) -> None:
         )
     if len(batch) < 2:
         raise TypeError("a batch holds one tensor or none; give (inputs, targets), in this order.")
+    if any(x.ndim == 0 for x in batch):
+        shapes = ", ".join(str(tuple(x.shape)) for x in batch)
+        raise ValueError(
+            f"the tensors of a batch have the shapes {shapes}; the first axis of each must be that "
+            f"of the examples."
+        )
 
 
 def require_parts(rows: list[int], n_targets: int, n_processes: int, accumulation: int) -> None:

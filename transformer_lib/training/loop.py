@@ -312,6 +312,11 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer has the parameters of this model that need a gradient."""
     checks.require_model(model)
     checks.require_object(optimizer, "optimizer")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise TypeError(
+            "LBFGS asks for the loss several times in a step, and the loop computes it once. "
+            "Choose another optimizer, such as adamw(model, ...)."
+        )
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     if held.isdisjoint(map(id, model.parameters())):
         raise ValueError(
@@ -325,7 +330,8 @@ def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
             f"the optimizer does not hold {', '.join(left[:3])}{more} of this "
             f"{type(model).__name__}, which would never be trained. If a part was replaced since, "
             f"or was frozen before, make the optimizer anew, or give it the rest by "
-            f"add_param_group; what is to stay as it is gets requires_grad_(False)."
+            f"add_param_group (as named_parameters(), if its others have names); what is to stay "
+            f"as it is gets requires_grad_(False)."
         )
 
 
@@ -368,6 +374,11 @@ def require_clip(clip: float | None) -> None:
 
 def require_state(trainer: Trainer, state: Mapping[str, Any], other_devices: bool) -> None:
     """The state of a trainer like this one, all of which can be loaded."""
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"the state is of type {type(state).__name__}; give what trainer.state_dict() "
+            f"returned, which a checkpoint has as checkpoint.state."
+        )
     parts = trainer.parts()
     wanted = ("step", *parts, "random")
     if lacking := [name for name in wanted if name not in state]:

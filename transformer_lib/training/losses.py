@@ -33,6 +33,8 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
 
     Raises:
         ValueError: shapes that do not fit; a label smoothing outside of [0, 1).
+        TypeError: targets that are not integers of 64 (or 8) bits.
+        IndexError: a target that is not a class (on a GPU, PyTorch's own error).
 
     Source: label smoothing: Szegedy et al. 2016 (Rethinking the Inception Architecture).
 
@@ -40,13 +42,19 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
     tensor([1.9459, 1.9459, 0.0000])
     """
     require_fitting(logits, targets, label_smoothing)
-    return F.cross_entropy(
-        logits.flatten(0, -2),
-        targets.flatten(),
-        ignore_index=IGNORED,
-        reduction="none",
-        label_smoothing=label_smoothing,
-    ).view_as(targets)
+    try:
+        return F.cross_entropy(
+            logits.flatten(0, -2),
+            targets.flatten(),
+            ignore_index=IGNORED,
+            reduction="none",
+            label_smoothing=label_smoothing,
+        ).view_as(targets)
+    except IndexError as error:
+        raise IndexError(
+            f"{error} The logits have classes 0 to {logits.shape[-1] - 1}; a target that does not "
+            f"count is {IGNORED}."
+        ) from None
 
 
 def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
@@ -141,6 +149,14 @@ def require_loss(loss: Loss) -> None:
             f"loss is {loss!r}; it must be a function of logits and targets that gives one number "
             f'for each target, such as cross_entropy or nn.MSELoss(reduction="none").'
         )
+    options = vars(loss) if isinstance(loss, OF_CLASSES) else getattr(loss, "keywords", {})
+    ignored = options.get("ignore_index", IGNORED)
+    if ignored != IGNORED:
+        raise ValueError(
+            f"the loss has ignore_index={ignored}, and the loop would count these targets in its "
+            f"mean. Make them {IGNORED} (targets.masked_fill(targets == {ignored}, {IGNORED})), "
+            f"and leave ignore_index out."
+        )
     own = dict(loss.named_parameters()) if isinstance(loss, nn.Module) else {}
     if learned := [name for name, one in own.items() if one.requires_grad]:
         raise ValueError(
@@ -157,6 +173,10 @@ def require_fitting(logits: Tensor, targets: Tensor, label_smoothing: float) -> 
             f"logits have shape {tuple(logits.shape)} and targets {tuple(targets.shape)}; logits "
             f"need the axes of the targets and then one of classes. (The last tensor of a batch "
             f"is its targets; the model is called with the others.)"
+        )
+    if targets.dtype not in (torch.long, torch.uint8):
+        raise TypeError(
+            f"targets are {targets.dtype}; they must be the ids of classes: targets.long()."
         )
     require_label_smoothing(label_smoothing)
 

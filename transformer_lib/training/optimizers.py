@@ -285,8 +285,8 @@ def orthogonalize(
     ``matrices`` if None.
 
     Raises:
-        ValueError: ``n_iterations`` is negative.
-        TypeError: ``dtype`` is not a floating point type.
+        ValueError: ``n_iterations`` is negative; ``matrices`` have no rows and columns.
+        TypeError: ``dtype``, or that of ``matrices``, is not a floating point type.
 
     Source: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/.
 
@@ -295,6 +295,12 @@ def orthogonalize(
     """
     checks.require_count(n_iterations, "n_iterations", least=0)
     checks.require_float_dtype(dtype)
+    checks.require_float_tensor(matrices, "matrices")
+    if matrices.ndim < 2:
+        raise ValueError(
+            f"matrices have shape {tuple(matrices.shape)}; their last two axes must be rows and "
+            f"columns."
+        )
     # Squares that overflow: a step of Muon need not look, and wait for a GPU, as its gradients are
     # looked at.
     if matrices.norm(dim=(-2, -1)).isinf().any():

@@ -120,10 +120,12 @@ def load_shipped(name_or_path: str | os.PathLike, *, device: torch.device = CPU)
     if not (folder / MANIFEST).is_file():
         folder = TRAINED_FOLDER / str(name_or_path)
     if not (folder / MANIFEST).is_file():
+        there = f" (the folder has no {MANIFEST})" if Path(name_or_path).is_dir() else ""
         known = ", ".join(sorted(p.parent.name for p in TRAINED_FOLDER.glob(f"*/{MANIFEST}")))
         raise FileNotFoundError(
-            f"there is no trained model {str(name_or_path)!r}. The package has: {known or 'none'}. "
-            f"Another one is loaded by the path of its folder, and that of a run by load_trained."
+            f"there is no trained model {str(name_or_path)!r}{there}. The package has: "
+            f"{known or 'none'}. Another one is loaded by the path of its folder, that of a run "
+            f"by load_trained."
         )
     file = folder / MANIFEST
     try:

@@ -1,6 +1,7 @@
 """Self-attention between vectors in the plane, which the reader moves."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -81,10 +82,11 @@ class VectorPlayground(Widget):
         tokens = to_tokens(tokens, len(coordinates), "tokens", "vectors")
         if reach is not None:
             largest = max((abs(c) for vector in coordinates for c in vector), default=0.0)
-            if not largest <= reach <= _LARGEST or not reach > 0:
+            number = isinstance(reach, Real)
+            if not number or not largest <= reach <= _LARGEST or not reach > 0:
                 raise ValueError(
-                    f"reach is {reach}, but must be above 0 and hold the largest coordinate, "
-                    f"{largest:g}, and at most {_LARGEST:g}"
+                    f"reach is {reach!r}, but must be a number above 0 that holds the largest "
+                    f"coordinate, {largest:g}, and at most {_LARGEST:g}"
                 )
         super().__init__(
             _text=json_bytes({"tokens": tokens}),
