@@ -95,8 +95,8 @@ ARRANGEMENTS = {
     "no residual": NoResidual,
     "no feed-forward": NoFeedForward,
 }
-# GPT-2's start for all, and another one where that does not suit: post-norm and the stack without
-# a stream as in the paper; where no norm enlarges the tables' numbers, they begin large.
+# GPT-2's start for all, and a larger one for all but the last: as in the paper, or, where no norm
+# keeps the numbers in size, with large tables alone.
 STARTS_OF = {
     "pre-norm": ("all small", "all large"),
     "post-norm": ("all small", "all large"),

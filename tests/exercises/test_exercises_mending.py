@@ -243,6 +243,9 @@ class Holding:
 
     __call__ = mixed
 
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
 
 class Module(nn.Module):
     def forward(self, a, b):

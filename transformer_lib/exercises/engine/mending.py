@@ -337,10 +337,12 @@ def _is_torchs(source: Source, name: str) -> bool:
 
 def _held_by(answer: Any) -> Any:
     """What runs when this object is called, as far as that is to be seen; else the object."""
-    methods = [getattr(type(answer), name, None) for name in ("forward", "__call__")]
+    for name in ("forward", "__call__"):
+        method = getattr(type(answer), name, None)
+        if isinstance(method, FunctionType):  # the object itself, the reader's own, is not asked
+            return method
     held = [getattr(answer, name, None) for name in ("__wrapped__", "__func__", "func")]
-    written = [one for one in methods if isinstance(one, FunctionType)]
-    return next((one for one in (*written, *held) if callable(one)), answer)
+    return next((one for one in held if callable(one)), answer)
 
 
 def _undecorated(answer: Any) -> Any:
