@@ -62,11 +62,6 @@ class NoCache(nn.Module):
         (lambda: attention_weights(X, X, causal=1), TypeError, "causal is 1, of type int"),
         (lambda: attention(X, X, X, scale=float("nan")), ValueError, "scale is nan; .* finite"),
         (lambda: attention(X, X, X, scale=Fraction(1, 2)), TypeError, "a number, an int or a"),
-        (
-            lambda: attention(*[X[None].expand(2, -1, -1, -1)] * 3, torch.ones(2, 3).bool()),
-            ValueError,
-            r"add axes for the heads and for the queries: mask\[:, None, None\]",
-        ),
         (lambda: Classifier(7, 0, 8, 2, n_classes=3), ValueError, "tokens is 0"),
         (lambda: attention_maps({}, IDS), TypeError, "model is of type dict; it must be an nn.Mod"),
         (lambda: attention(X, X, X, dropout="0.1"), TypeError, "dropout is '0.1', .* a number"),

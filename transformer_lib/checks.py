@@ -395,8 +395,8 @@ def require_broadcast(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
     hint = f"Its last axes must be queries ({shape[-2]}) and keys ({shape[-1]})."
     if x.ndim == 2 and len(shape) > 2 and x.shape == (shape[0], shape[-1]):
         axes = "an axis" if len(shape) == 3 else "axes for the heads and"
-        new = ", ".join([":", *["None"] * (len(shape) - 2)])
-        hint = f"To hide keys (padding), add {axes} for the queries: {name}[{new}]."
+        added = ".unsqueeze(1)" * (len(shape) - 2)
+        hint = f"To hide keys (padding), add {axes} for the queries: {name}{added}."
     elif x.ndim == 3 and len(shape) == 4 and x.shape[0] == shape[0]:
         hint = f"It has no axis for the heads: {name}.unsqueeze(1)."
     raise ValueError(

@@ -554,12 +554,17 @@ def forget(namespace):
     _namespaces.pop(namespace, None)
 
 
-def provide(name, code, more=()):
-    """A module of the book's library, from its source; `more`, pairs, is there from the start."""
+def provide(name, code, more=(), instead=()):
+    """A module of the book's library, from its source.
+
+    `more`, pairs, is there from the start; `instead`, pairs, takes the place of what it defines.
+    """
     names = {"__name__": name, "isinstance": is_instance}
     for each, value in more:
         names[each] = value
     exec(compile(code, name, "exec"), names)
+    for each, value in instead:
+        names[each] = value
     module = torch.__class__(name)
     for each, value in names.items():
         if each[:2] != "__":

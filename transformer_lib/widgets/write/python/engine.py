@@ -888,9 +888,8 @@ def plain(value, around=()):
 
 
 def provide_engine(name, code):
-    provide(ENGINE + name, code, [("compile", compiled), ("exec", executed)])
-    if name == "comparing":
-        sys.modules[ENGINE + name].plain = plain
+    instead = [("plain", plain)] if name == "comparing" else []
+    provide(ENGINE + name, code, [("compile", compiled), ("exec", executed)], instead)
 
 
 js.afmCheck, js.afmContext, js.afmBeginChecks = check, context_run, begin
