@@ -89,6 +89,21 @@ def nucleus_by_loop(probabilities, p):
 RIGHT[check_nucleus] = [nucleus_by_loop, lambda x, p: keep_top_p(x.log(), p).softmax(-1)]
 
 
+def without_the_last(probabilities, p):
+    ordered, order = probabilities.sort(descending=True)
+    keep = ordered.cumsum(0) < p
+    left = torch.zeros_like(probabilities)
+    left[order] = ordered * keep
+    return left / left.sum()
+
+
+def test_a_change_that_the_check_behind_refuses_is_not_told():
+    """With `probabilities` in place of `ordered` it would be right but for equal tokens."""
+    said = check_nucleus(without_the_last).diagnosis
+    assert "are 3. Line" in said
+    assert "`p + ordered`" in said
+
+
 def by_removal(probabilities, p, *, start=0, shift=False, equal=False):
     """As it is written in many repositories: sort, mark what is to go, put it back in place."""
     ordered, order = torch.sort(probabilities, descending=True)

@@ -45,7 +45,7 @@ RIGHT[check_causal_mask] = [causal_by_loop, causal_by_pieces, causal_mask]
 WRONG[check_causal_mask] = [
     (
         lambda q, k: torch.ones(q, k).triu(k - q + 1).bool(),
-        "a logarithm is missing: `(torch.ones(q, k).triu(k - q + 1)).log()` in ",
+        "it is inverted: `~torch.ones(q, k).triu(k - q + 1).bool()` in place of ",
     ),
     (
         lambda q, k: torch.arange(k) < torch.arange(k - q, k)[:, None],

@@ -94,6 +94,7 @@ _AROUND = [
     ("it is one too small", "({} + 1)"),
     ("it is one too large", "({} - 1)"),
     ("it is inverted", "~{}"),
+    ("an axis of size 1 is too many", "{}.squeeze(0)"),
     ("a sum is missing", "{}.sum(-1)"),
     ("a sum is missing", "{}.sum(0)"),
     ("a sum is missing", "{}.sum()"),
@@ -970,6 +971,17 @@ def _values(tree: ast.AST) -> Iterator[ast.AST]:
             yield node.iter
 
 
+def _inverted(text: _Text, tree: ast.AST) -> Iterator[Edit]:
+    """True where False belongs, throughout."""
+    for node in _body(tree):
+        value = getattr(node, "body" if isinstance(node, ast.Lambda) else "value", None)
+        if isinstance(node, ast.Return | ast.Assign | ast.Lambda) and isinstance(value, ast.Call):
+            new = f"~{text.of(value)}"
+            yield text.edit(
+                value, new, f"it is inverted: `{new}` in place of `{_short(text.of(value))}`"
+            )
+
+
 def _around(text: _Text, tree: ast.AST) -> Iterator[Edit]:
     """A step that is missing."""
     for node in _body(tree):
@@ -1035,5 +1047,5 @@ def _sized(text: _Text, tree: ast.AST) -> Iterator[Edit]:
 
 # What is written, taken for another or too much; and what may be missing, or any other number.
 _NEAR = (_axis, _compared, _flipped, _dropped, _operators)
-_NEAR += (_kin, _names, _indices, _letters, _numbers, _everywhere)
+_NEAR += (_kin, _names, _indices, _letters, _numbers, _everywhere, _inverted)
 _FAR = (_swapped, functools.partial(_everywhere, rules=(_axis, _kin)), _loops, _sized, _around)

@@ -535,6 +535,7 @@ class Exercise:
             serves = all(serve(changed, self.cases[n], rights[n], most) for n in order)
             if computing:
                 serves = serves and all(serve(changed, *more, most, seed=1) for more in beyond)
+                serves = serves and (self.after is None or self.after._all_serve(changed, most))
             if computing is None:  # the first one asked about is the answer as it is
                 computing = MOST_COMPUTING + 20 * (time.process_time() - began)
             return serves
@@ -547,6 +548,11 @@ class Exercise:
         with quiet, warnings.catch_warnings(), settings_kept(), random_kept(0):
             warnings.simplefilter("ignore")
             return mended(answer, right, over, few=said, sound=sound)
+
+    def _all_serve(self, changed: Any, computing: float) -> bool:
+        """Does the check that comes after another one find nothing wrong with this answer?"""
+        pairs = [(case, compute(self.right, case)) for case in self.cases]
+        return all(self._serves(changed, *pair, computing, writes=True) for pair in pairs)
 
     def _beyond(self) -> list[tuple[Case, Any]]:
         """Cases beyond those of the check, and what is right there: a change must serve these, too.
