@@ -111,6 +111,18 @@ def test_an_attention_may_pass_on_what_it_gets(kind):
         assert maps.equal(attention_maps(model, x, **options)["attention"])
 
 
+def test_an_attention_may_change_what_it_gets():
+    class Louder(MultiHeadAttention):
+        def forward(self, x, **options):
+            return super().forward(3 * x, **options)
+
+    model, (x, _) = Louder(D_MODEL, HEADS), inputs()
+    maps = attention_maps(model, x, causal=True)
+    assert "project" not in vars(model)
+    model.__class__ = MultiHeadAttention
+    assert maps["attention"].equal(attention_maps(model, 3 * x, causal=True)["attention"])
+
+
 class OnMps(MultiHeadAttention):
     def parameters(self, recurse=True):
         yield SimpleNamespace(device=torch.device("mps"))

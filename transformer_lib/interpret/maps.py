@@ -5,8 +5,8 @@ The model itself stores nothing.
 
 import inspect
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -26,15 +26,15 @@ def attention_maps(model: nn.Module, *args: Any, **kwargs: Any) -> Maps:
 
     The keys are the names of the attentions in the model, in the order in which they ran
     (``"attention"`` if the model is one itself). A module that runs more than once gives ``name``,
-    ``name#2``, ``name#3``, … An attention is a module that has the methods ``project`` (of the
-    tensors that its ``forward`` is given, but for the mask: queries, keys and values) and
-    ``weights`` (of queries, keys and the mask), as
+    ``name#2``, ``name#3``, … An attention is a module that has the methods ``project`` (to queries,
+    keys and values) and ``weights`` (of queries, keys and the mask), as
     :class:`~transformer_lib.attention.MultiHeadAttention` has.
 
-    The weights are those of the queries and keys that the module projects for this very input,
-    with its mask and its bias. Dropout is not part of
-    them: their rows sum to 1 in training mode, too (there, dropout still changes what the layers
-    above receive: call ``model.eval()`` first for the maps of the model as it will be used).
+    The weights are those of the queries and keys that ``project`` gives in ``forward``; where that
+    does not call it just once, of those that it gives for the tensors that ``forward`` gets, but
+    for the mask. The mask is the one that ``forward`` gets; a bias is the module's. Dropout is not
+    part of them: their rows sum to 1 in training mode, too (there, dropout still changes what the
+    layers above receive: call ``model.eval()`` first for the maps of the model as it will be used).
     They carry no gradient, and the random state is put back afterwards, so that to look at a model
     does not change how it trains. (A module that counts its calls, such as BatchNorm in training
     mode, does count this one.) While this runs, no other thread may use the model.
@@ -87,22 +87,23 @@ def _recorded(model: nn.Module, args: tuple, kwargs: dict, read: Callable) -> di
             f"need_weights=True, average_attn_weights=False.)"
         )
     found: dict[str, Any] = {}
-    hooks = []
+    hooks = ExitStack()
     for name, module in modules.items():
-        record = _recorder(name or "attention", found, read)
-        hooks += [
-            module.register_forward_pre_hook(require_no_cache, with_kwargs=True),
+        noted = hooks.enter_context(_noting(module))
+        record = _recorder(name or "attention", found, read, noted)
+        before = partial(_begin, noted)
+        for hook in (
+            module.register_forward_pre_hook(before, with_kwargs=True),
             module.register_forward_hook(record, with_kwargs=True),
-        ]
+        ):
+            hooks.callback(hook.remove)
     devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
     on_mps = any(p.device.type == "mps" for p in model.parameters())
     state = torch.mps.get_rng_state() if on_mps else None  # which fork_rng cannot ask for
     try:
-        with torch.random.fork_rng(devices), torch.no_grad(), _uncompiled():
+        with hooks, torch.random.fork_rng(devices), torch.no_grad(), _uncompiled():
             model(*args, **kwargs)
     finally:
-        for hook in hooks:
-            hook.remove()
         if state is not None:
             torch.mps.set_rng_state(state)
     if not found:
@@ -132,11 +133,35 @@ def _uncompiled() -> AbstractContextManager:
     return torch.compiler.set_stance("force_eager") if compiler else nullcontext()
 
 
-def _recorder(name: str, found: dict, read: Callable) -> Callable:
+@contextmanager
+def _noting(module: nn.Module) -> Iterator[list[tuple]]:
+    """A context in which what ``module.project`` gives is added to a list."""
+    noted: list[tuple] = []
+    own, project = dict(vars(module)), module.project
+
+    def noting(*args: Any, **kwargs: Any) -> tuple:
+        noted.append(project(*args, **kwargs))
+        return noted[-1]
+
+    vars(module)["project"] = noting  # also where it is a module
+    try:
+        yield noted
+    finally:
+        del vars(module)["project"]
+        if "project" in own:
+            vars(module)["project"] = own["project"]
+
+
+def _begin(noted: list[tuple], module: nn.Module, args: tuple, kwargs: dict) -> None:
+    require_no_cache(kwargs)
+    noted.clear()
+
+
+def _recorder(name: str, found: dict, read: Callable, noted: list[tuple]) -> Callable:
     """A hook that sees the arguments of one module's ``forward`` and records what is read of it."""
 
     def record(module: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
-        seen = read(module, _given(module, args, kwargs))
+        seen = read(module, _given(module, args, kwargs), noted)
         calls = sum(key.partition("#")[0] == name for key in found)
         found[f"{name}#{calls + 1}" if calls else name] = seen
 
@@ -159,21 +184,21 @@ def _given(module: nn.Module, args: tuple, kwargs: dict) -> dict[str, Any]:
     return given | given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD), {})
 
 
-def _weights(module: nn.Module, given: dict[str, Any]) -> Tensor:
+def _weights(module: nn.Module, given: dict[str, Any], noted: list[tuple]) -> Tensor:
     """The weights that ``module.forward`` used for these arguments."""
-    q, k = _vectors(module, given)
+    q, k = _vectors(module, given, noted)
     mask = next((value for name, value in given.items() if _is_mask(name, value)), None)
     return module.weights(q, k, mask, causal=given.get("causal", False))
 
 
-def _vectors(module: nn.Module, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def _vectors(module: nn.Module, given: dict[str, Any], noted: list[tuple]) -> tuple[Tensor, Tensor]:
     """The queries and keys that ``module.forward`` used."""
     read = [
         value
         for name, value in given.items()
         if isinstance(value, Tensor | KeysAndValues) and not _is_mask(name, value)
     ]
-    q, k, _ = module.project(*read)
+    q, k, _ = noted[0] if len(noted) == 1 else module.project(*read)
     return q, k
 
 
@@ -181,8 +206,8 @@ def _is_mask(name: str, value: Any) -> bool:
     return name == "mask" or (isinstance(value, Tensor) and value.dtype == torch.bool)
 
 
-def require_no_cache(module: nn.Module, args: tuple, kwargs: dict) -> None:
-    """A hook: there is no cache among the arguments of ``module.forward``."""
+def require_no_cache(kwargs: dict) -> None:
+    """There is no cache among the arguments of an attention's ``forward``."""
     if kwargs.get("cache") is not None:
         raise ValueError(
             "attention maps are taken without a cache: tracing would write each token to it twice. "

@@ -86,6 +86,7 @@ def logits_with(
     >>> torch.equal(logits_with(model, ids, lambda name, written: written), model(ids))
     True
     """
+    model = getattr(model, "_orig_mod", model)  # compiled code would be made anew for the hooks
     require_additive(model)
     with _changing(model, change):
         return model(ids)

@@ -76,6 +76,7 @@ def require_maps(weights) -> None:
 @checks.at_the_door
 def require_ids_of(weights, ids) -> None:
     """The ids of the text that the weights are of."""
+    checks.require_tensor(ids, "ids")
     if tuple(ids.shape) != (weights.shape[0], weights.shape[-1]):
         raise ValueError(
             f"ids have the shape {tuple(ids.shape)}, but the weights are of {weights.shape[0]} "
