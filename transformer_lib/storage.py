@@ -278,6 +278,12 @@ def explained(folder: Path, text: str) -> Iterator[None]:
         raise OSError(error.errno, text.format(reason), str(folder)) from error
 
 
+def require_named(folder: str | os.PathLike) -> None:
+    """The folder has a name: an empty one would be the current folder."""
+    if not os.fspath(folder):
+        raise ValueError("the folder's name is an empty text (an unset variable?). Name a folder.")
+
+
 def require_writable(folder: Path) -> None:
     """Make ``folder``, if need be, and try whether files can be written there."""
     with explained(

@@ -221,8 +221,10 @@ def test_a_loss_of_the_whole_batch_is_refused_and_so_is_what_cannot_be_resumed()
     assert_close(model.state_dict(), before, rtol=0, atol=0)
     recurrent = nn.Sequential(nn.Flatten(1, 2), nn.LSTM(8, 2))
     trainer = Trainer(recurrent, adamw(recurrent, 0.01), batches, n_steps=1)
-    with pytest.raises(TypeError, match="the model returns a tuple; for the loop it must"):
+    with pytest.raises(TypeError, match="the model returns a tuple; it must return one"):
         trainer.take_step()
+    with pytest.raises(TypeError, match="the model returns a tuple; it must return one"):
+        mean_loss(recurrent, Stripes())
     rows = torch.utils.data.TensorDataset(*Stripes().rows(torch.arange(64)))
     for loader in (torch.utils.data.DataLoader(rows), iter(torch.utils.data.DataLoader(rows))):
         with pytest.raises(TypeError, match=r"batches is of type \w*DataLoader\w*, which has no"):

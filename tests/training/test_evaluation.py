@@ -1,5 +1,7 @@
 """The exact loss, whatever the batches; the share of answers."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -22,6 +24,14 @@ def test_the_loss_is_the_mean_over_all_targets(batch_size):
     logits = model(blocks.inputs).flatten(0, 1)
     loss = F.cross_entropy(logits, blocks.targets.flatten(), ignore_index=IGNORED)
     assert found == pytest.approx(loss.item(), abs=1e-6)
+
+
+def test_a_model_without_parameters_is_measured():
+    class Uniform(torch.nn.Module):
+        def forward(self, ids):
+            return torch.zeros(*ids.shape, 13)
+
+    assert mean_loss(Uniform(), stories()) == pytest.approx(math.log(13))
 
 
 def test_float32_is_not_changed_by_an_autocast_around_it():

@@ -103,15 +103,23 @@ def test_a_factor_that_makes_no_sense_stops_before_the_step(factor, error, as_a_
     unchanged(trainer, before)
 
 
-@pytest.mark.parametrize("length", [5, ELEVEN])  # as many tokens as words, too
-def test_pytorchs_cross_entropy_is_the_librarys(length):
+def test_pytorchs_cross_entropy_is_the_librarys():
     loss = nn.CrossEntropyLoss(reduction="none", label_smoothing=0.1)
-    logits = torch.randn(3, length, ELEVEN)
-    targets = torch.randint(ELEVEN, (3, length)).index_fill(1, torch.tensor([1]), IGNORED)
+    logits = torch.randn(3, 5, ELEVEN)
+    targets = torch.randint(ELEVEN, (3, 5)).index_fill(1, torch.tensor([1]), IGNORED)
     wanted = cross_entropy(logits, targets, label_smoothing=0.1).sum()
     torch.testing.assert_close(total(loss, logits, targets), wanted)
     loss = partial(F.cross_entropy, reduction="none", label_smoothing=0.1)
     torch.testing.assert_close(total(loss, logits, targets), wanted)
+    with pytest.raises(ValueError, match=r"the 5 classes may be on the last axis or, .* axis 1"):
+        total(loss, logits[..., :5], targets)
+
+
+def test_a_byte_of_156_is_a_target():
+    logits, targets = torch.randn(3, 256), torch.tensor([156, 3, 7])
+    assert count(targets.byte()) == 3
+    found = total(cross_entropy, logits, targets.byte())
+    assert found == total(cross_entropy, logits, targets)
 
 
 def test_a_float_of_minus_100_is_a_target():
@@ -414,6 +422,8 @@ def test_batches_that_are_none(made, error, message, as_a_reader):
     ("options", "message"),
     [
         ({"optimizer": torch.optim.SGD}, r"optimizer is the class SGD; give an object of it"),
+        ({"optimizer": "adamw"}, r"optimizer is 'adamw', of type str; make one"),
+        ({"loss": nn.MSELoss}, r"loss is the class MSELoss; give an object"),
         ({"loss": None}, "loss is None; it must be a function"),
         ({"loss": "mse"}, "loss is 'mse'; it must be a function"),
         ({"schedule": object()}, r"schedule is of type object; .* call scheduler\.step\(\)"),
@@ -513,6 +523,34 @@ def test_a_part_in_evaluation_mode_stays_there():
     trainer.take_step()
     assert [m for m in model.modules() if not m.training] == [*part.modules()]
     assert model.training
+    trainer = trainer_of(model)  # the part rests already
+    model.eval()
+    trainer.take_step()
+    assert [m for m in model.modules() if not m.training] == [*part.modules()]
+
+
+def test_what_is_not_the_model_s_is_not_trained():
+    """It would be neither clipped nor saved; a part that has been replaced does no harm."""
+    model, other = small_gpt(), nn.Parameter(torch.ones(()))
+    optimizer = torch.optim.SGD([*model.parameters(), other], lr=1.0)
+
+    def scaled(logits, targets):
+        return other * cross_entropy(logits, targets)
+
+    before = copy.deepcopy(model.state_dict())
+    with pytest.raises(ValueError, match=r"not this GPT's, of the shapes \(\), .*neither clip nor"):
+        trainer_of(model, optimizer=optimizer, loss=scaled).take_step()
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+    trainer_of(model, optimizer=optimizer).take_step()
+
+
+def test_gradients_that_are_sparse_are_refused():
+    model = nn.Sequential(nn.Embedding(ELEVEN, ELEVEN, sparse=True))
+    for make in (torch.optim.SGD, partial(torch.optim.Adagrad, lr=0.1)):
+        with pytest.raises(TypeError, match=r"parameter 0 is sparse, .* without sparse=True"):
+            trainer_of(model, optimizer=make(model.parameters())).take_step()
+    with pytest.raises(TypeError, match="SparseAdam is for gradients that are sparse"):
+        trainer_of(model, optimizer=torch.optim.SparseAdam(model.parameters()))
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,10 @@ def test_numbers_of_numpy_become_those_of_python():
 def test_other_types_are_refused_with_their_place(value):
     with pytest.raises(TypeError, match=r"the state's data\.0\.x is of type .* Convert it"):
         pack({"data": [{"x": value}]})
+    circle = []
+    circle.append(circle)
+    with pytest.raises(TypeError, match="the state contains itself"):
+        pack(circle)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,24 @@ def test_a_run_takes_a_recipe_and_the_name_of_a_device(as_a_reader):
     recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
     with pytest.raises(ValueError, match=r"device is 'xpu:7', and PyTorch finds"):
         Run(recipe, device=torch.device("xpu:7"))
+    with pytest.raises(TypeError, match="corpus is 'gifts', of type str"):
+        Run(recipe, "gifts")
+    assert len({recipe, recipe.with_changes(), recipe.with_changes(seed=5)}) == 2
     assert Run(recipe, device="cpu").trainer.device == torch.device("cpu")
+
+
+def test_a_folder_without_a_name_is_not_the_current_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = Recipe.of(n_steps=1, n_layers=1, d_model=16, n_stories=20, n_validation=4)
+    about = {"configuration": {}, "vocabulary": ""}
+    for call in (
+        lambda: trained_run(recipe, ""),
+        lambda: next(Run(recipe).steps("")),
+        lambda: save_checkpoint("", 5, {}, **about),
+    ):
+        with pytest.raises(ValueError, match="name is an empty text"):
+            call()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_trainer_takes_a_model_and_batches_a_number_of_numpys(tmp_path, as_a_reader):

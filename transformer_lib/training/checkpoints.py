@@ -113,6 +113,7 @@ def save_checkpoint(
     >>> load_checkpoint(folder, **about).state
     {'drawn': 7, 'weight': tensor([1., 1.])}
     """
+    storage.require_named(folder)
     checks.require_count(step, "step")
     if not isinstance(state, Mapping):
         raise TypeError(

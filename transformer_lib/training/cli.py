@@ -88,10 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     named = chosen.folder
     try:
-        if "" in (chosen.folder, getattr(chosen, "destination", None)):
-            raise ValueError(
-                "the folder's name is an empty text (an unset variable?). Name a folder."
-            )
+        for folder in (chosen.folder, getattr(chosen, "destination", None)):
+            if folder is not None:
+                storage.require_named(folder)
         return chosen.command(chosen, arguments)
     except Stopped as stopped:
         with contextlib.suppress(OSError):  # the terminal may have closed: that was the signal

@@ -1,5 +1,6 @@
 """Exact measures: a model's mean loss over every target of a text, its share of right answers."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import torch
@@ -11,7 +12,7 @@ from transformer_lib.data.batches import Source, require_source
 from transformer_lib.layers import evaluating
 from transformer_lib.training.device import in_precision
 from transformer_lib.training.distributed import ALONE, Processes
-from transformer_lib.training.losses import Loss, counted, cross_entropy, total
+from transformer_lib.training.losses import Loss, counted, cross_entropy, require_logits, total
 
 
 def mean_loss(
@@ -96,6 +97,11 @@ def _of_answers(source: Source, marked: Bool[Tensor, "rows tokens"]) -> tuple[Me
     """How many marked targets are given most; and the error where none is marked."""
     require_source(source)
     checks.require_tensor(marked, "marked")
+    if marked.dtype != torch.bool:
+        raise TypeError(
+            f"marked has dtype {marked.dtype}; it is boolean, True where a target counts: "
+            f"marked.bool()."
+        )
     if len(marked) != len(source):
         raise ValueError(f"marked has {len(marked)} rows, and the source {len(source)}.")
 
@@ -125,7 +131,8 @@ def _means(
     checks.require_count(batch_size, "batch_size")
     checks.require_model(model)
     require_source(source)
-    device = next(model.parameters()).device
+    tensors = itertools.chain(model.parameters(), model.buffers())
+    device = next((tensor.device for tensor in tensors), torch.device("cpu"))
     mine = torch.arange(len(source))[processes.rank :: processes.size]
     found = [torch.zeros(2 * len(wanted), device=device)]
     with evaluating(model):
@@ -133,6 +140,7 @@ def _means(
             *inputs, targets = (x.to(device) for x in source.rows(indices))
             with in_precision(device, precision):
                 logits = model(*inputs)
+            require_logits(logits)
             logits = logits.float()
             found.append(torch.stack([x for of, _ in wanted for x in of(logits, targets, indices)]))
     # Added up on the CPU: Apple's GPU has no double precision.

@@ -77,7 +77,7 @@ class Trainer:
         model: called with all tensors of a batch but the last, gives logits. (A model may have a
             quicker way to those that count, as ``EncoderDecoder.counted_logits``.)
         optimizer: of :mod:`transformer_lib.training.optimizers`, or any of PyTorch's but LBFGS,
-            whose steps need a closure.
+            whose steps need a closure, and SparseAdam. It holds parameters of this model only.
         batches: ``next(batches)`` is the whole batch of a step, for all processes together: a tuple
             of tensors with the rows first, of which the last is the targets. (Of data of your own,
             ``Batches`` of a :class:`~transformer_lib.data.batches.Source` gives them.) They have a
@@ -101,8 +101,12 @@ class Trainer:
         deterministic: whether CUDA uses only kernels that give the same bits each time. (On a CPU
             the same number of threads is enough.)
 
-    Each step puts the model into training mode, if it is not. While it is, parts that you put into
-    evaluation mode (``model.norm.eval()``) stay there, also after an evaluation in between.
+    Stop it between two steps. One that is interrupted halfway (Ctrl-C) has drawn its batch, and the
+    next step draws another. (``Run`` ends a step first where a program gets a signal.)
+
+    Each step puts the model into training mode, if it is not. Parts that were in evaluation mode
+    (``model.norm.eval()``) at the last step, or when this was made, and the model was not, stay
+    there, also after an evaluation in between.
 
     Attributes:
         asked: says whether this process was asked to stop. The answer travels with the loss, so
@@ -216,6 +220,7 @@ class Trainer:
         # Here the program waits for a GPU. (In float16 once more: the scaler looks for infinities.)
         loss, asked, norm = torch.stack([*total, length.to(self.device)]).tolist()
         self.stop_unless_finite(number, loss, norm)
+        require_own(self.model, self.optimizer, self.train.calls)
         if self.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.clip, length)
         with gradients_checked(self.optimizer):
@@ -293,7 +298,7 @@ class TrainingMode:
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.model, self.optimizer = model, optimizer
         self.frozen = [p for p in model.parameters() if not p.requires_grad]
-        self.resting: list[nn.Module] = []
+        self.resting = [part for part in model.modules() if model.training and not part.training]
         self.calls = 0
 
     def __call__(self) -> None:
@@ -308,10 +313,37 @@ class TrainingMode:
             part.training = False
 
 
+def require_own(model: nn.Module, optimizer: torch.optim.Optimizer, calls: int) -> None:
+    """In the first step and every hundredth after it: no gradient is for other parameters of the
+    optimizer than the model's. (Those of a part that was replaced get none.)
+    """
+    if calls % 100 != 1:
+        return
+    own = set(map(id, model.parameters()))
+    held = [p for group in optimizer.param_groups for p in group["params"]]
+    if others := [tuple(p.shape) for p in held if p.grad is not None and id(p) not in own]:
+        raise ValueError(
+            f"the optimizer holds parameters that are not this {type(model).__name__}'s, of the "
+            f"shapes {', '.join(map(str, others[:3]))}, which the run would neither clip nor save. "
+            f"No parameter was changed. Make them part of the model (model.extra = ...), and the "
+            f"optimizer from it."
+        )
+
+
 def require_trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer has the parameters of this model that need a gradient."""
     checks.require_model(model)
     checks.require_object(optimizer, "optimizer")
+    if not hasattr(optimizer, "param_groups"):
+        raise TypeError(
+            f"optimizer is {optimizer!r:.60}, of type {type(optimizer).__name__}; make one from "
+            f"the model: adamw(model, lr=0.001), or one of PyTorch's."
+        )
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise TypeError(
+            "SparseAdam is for gradients that are sparse, whose norm the loop cannot take. Choose "
+            "another optimizer, such as adamw(model, ...), and leave sparse=True out."
+        )
     if isinstance(optimizer, torch.optim.LBFGS):
         raise TypeError(
             "LBFGS asks for the loss several times in a step, and the loop computes it once. "

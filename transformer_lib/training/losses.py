@@ -45,7 +45,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, *, label_smoothing: float = 0
     try:
         return F.cross_entropy(
             logits.flatten(0, -2),
-            targets.flatten(),
+            targets.flatten().long(),
             ignore_index=IGNORED,
             reduction="none",
             label_smoothing=label_smoothing,
@@ -73,6 +73,7 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
 def _of_each(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     of_classes = isinstance(loss, OF_CLASSES) or getattr(loss, "func", loss) in FUNCTIONS_OF_CLASSES
     if of_classes and logits.shape[:-1] == targets.shape:
+        require_one_meaning(logits, targets)
         logits, targets = logits.flatten(0, -2), targets.flatten()
     each = loss(logits, targets)
     shape = tuple(each.shape) if isinstance(each, Tensor) else type(each).__name__
@@ -118,21 +119,18 @@ def scored(
         if logits is not None:
             return logits, targets[which]
     logits = model(*inputs)
-    if not isinstance(logits, Tensor):
-        raise TypeError(
-            f"the model returns a {type(logits).__name__}; for the loop it must return one tensor, "
-            f"the logits. Wrap it in a module that returns only these."
-        )
+    require_logits(logits)
     return logits, targets
 
 
 def counted(targets: Tensor) -> Tensor:
-    """Which targets count: integers that are not ``IGNORED``, and all other numbers.
+    """Which targets count: integers that are not ``IGNORED``, and all other numbers. (Of 8 bits
+    without a sign, all do.)
 
     >>> counted(torch.tensor([3, IGNORED])), counted(torch.tensor([-100.0]))
     (tensor([ True, False]), tensor([True]))
     """
-    if targets.is_floating_point():
+    if targets.is_floating_point() or targets.dtype == torch.uint8:  # IGNORED would be its 156
         return torch.ones_like(targets, dtype=torch.bool)
     return targets != IGNORED
 
@@ -142,8 +140,30 @@ def count(targets: Tensor) -> int:
     return int(counted(targets).sum())
 
 
+def require_logits(logits: Tensor) -> None:
+    """A model has returned one tensor."""
+    if not isinstance(logits, Tensor):
+        raise TypeError(
+            f"the model returns a {type(logits).__name__}; it must return one tensor here, the "
+            f"logits. Wrap it in a module that returns only these."
+        )
+
+
+def require_one_meaning(logits: Tensor, targets: Tensor) -> None:
+    """Classes on the last axis, as here, and not on axis 1, as PyTorch's losses have them."""
+    classes = logits.shape[-1]
+    if logits.ndim > 2 and logits.movedim(1, -1).shape[:-1] == targets.shape == logits.shape[:-1]:
+        raise ValueError(
+            f"logits have shape {tuple(logits.shape)} and targets {tuple(targets.shape)}, so the "
+            f"{classes} classes may be on the last axis or, as PyTorch has it, on axis 1. Say so: "
+            f"cross_entropy of transformer_lib.training.losses has them on the last, and lambda "
+            f"logits, targets: loss(logits, targets), of yours, on axis 1."
+        )
+
+
 def require_loss(loss: Loss) -> None:
     """A function of logits and targets, which learns nothing itself."""
+    checks.require_object(loss, "loss")
     if not callable(loss):
         raise TypeError(
             f"loss is {loss!r}; it must be a function of logits and targets that gives one number "

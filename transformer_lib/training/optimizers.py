@@ -466,7 +466,13 @@ def _gradients(optimizer: torch.optim.Optimizer) -> list[tuple[str, Tensor]]:
     for group in optimizer.param_groups:
         numbered = [f"parameter {i}" for i in range(len(group["params"]))]
         named += zip(group.get("param_names", numbered), group["params"], strict=True)
-    return [(name, p.grad) for name, p in named if p.grad is not None]
+    found = [(name, p.grad) for name, p in named if p.grad is not None]
+    if sparse := [name for name, gradient in found if gradient.is_sparse]:
+        raise TypeError(
+            f"the gradient of {', '.join(sparse[:3])} is sparse, and its norm cannot be taken. No "
+            f"parameter was changed. Make the nn.Embedding without sparse=True."
+        )
+    return found
 
 
 def _before_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple | None:

@@ -363,6 +363,9 @@ class Recipe:
             before["batch_tokens"] = None
         return Recipe.of(**before | changes)
 
+    def __hash__(self) -> int:
+        return hash(repr(self.as_json()))
+
     def as_json(self) -> dict[str, Any]:
         """All choices by name, for JSON; :meth:`from_json` reads it."""
         values = {

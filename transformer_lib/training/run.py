@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_lib import storage
+from transformer_lib import checks, storage
 from transformer_lib.data.batches import Batches, Lessons, Source
 from transformer_lib.data.bitext import Bundles
 from transformer_lib.data.corpora import Corpus, describe_tokenizer, grammar_json
@@ -162,6 +162,8 @@ class Run:
         if not isinstance(recipe, Recipe):
             raise TypeError(f"recipe is {recipe!r:.60}; give a Recipe, such as PRESETS['gifts'].")
         require_device(torch.device(device))
+        if corpus is not None:
+            checks.require_kind(corpus, "corpus", Corpus)
         self.corpus = corpus_of(recipe) if corpus is None else corpus
         self.trainer = make_trainer(recipe, self.corpus, processes, torch.device(device))
         # What suited the device stays the run's: elsewhere it goes on as it began.
@@ -195,7 +197,7 @@ class Run:
                 folder can be written to is tried before the first step.)
         """
         trainer = self.trainer
-        folder = folder if folder is None else Path(folder).absolute()
+        folder = None if folder is None else absolute(folder)
         ended = trainer.step == self.recipe.n_steps and trainer.step in self.curve["step"]
         with holding(None if ended else folder, trainer.processes) as hold:
             yield from self._steps(folder, Stopping() if stopping is None else stopping, hold)
@@ -429,7 +431,7 @@ def trained_run(
     """
     report = report or (lambda run, step: None)
     if folder is not None:
-        folder = Path(folder).absolute()  # also if the program goes elsewhere meanwhile
+        folder = absolute(folder)
         require_run_folder(folder, resume is not None)
     if other_devices and recipe.precision is not None:
         recipe = recipe.with_changes(precision=precision_here(recipe.precision, device))
@@ -449,6 +451,12 @@ def trained_run(
         if done and find_log(folder, run.recipe, run.curve) is None:  # a finished run has one
             save_run(_log_of(run, Path(folder), command), folder)
     return run
+
+
+def absolute(folder: str | os.PathLike) -> Path:
+    """The folder, also if the program goes elsewhere meanwhile."""
+    storage.require_named(folder)
+    return Path(folder).absolute()
 
 
 @contextmanager
@@ -547,9 +555,8 @@ def require_run_folder(
     folder: str | os.PathLike, resumed: bool, how: str = "Resume that one"
 ) -> None:
     """A run can be saved there, and holds no other run, unless that is resumed (``how`` to)."""
+    storage.require_named(folder)
     name = os.fspath(folder)
-    if not name:
-        raise ValueError("the folder's name is an empty text (an unset variable?). Name a folder.")
     if NAME.fullmatch(Path(name).name):
         raise ValueError(
             f"{name} has the name of a checkpoint, and would be taken for one. Choose another name "

@@ -85,7 +85,10 @@ def pack(state: Any) -> tuple[dict[str, Tensor], Any]:
             f"does not hold. Convert it to a tensor, numbers, texts, lists or dictionaries."
         )
 
-    return tensors, encode(state, "")
+    try:
+        return tensors, encode(state, "")
+    except RecursionError as error:
+        raise TypeError("the state contains itself, which a checkpoint cannot.") from error
 
 
 def unpack(tensors: Mapping[str, Tensor], packed: Any) -> Any:
