@@ -179,7 +179,8 @@ def test_a_full_cache_says_so():
     ("rows", "error"),
     [(0, TypeError), ([0, 1], TypeError), (torch.tensor([True, False]), TypeError),
      (torch.tensor([0, 1], dtype=torch.uint8), TypeError), (torch.tensor([[0]]), ValueError),
-     (torch.tensor([], dtype=torch.int64), ValueError)],
+     (torch.tensor([], dtype=torch.int64), ValueError), (torch.tensor([0, 2]), IndexError),
+     (torch.tensor([-3]), IndexError)],
 )  # fmt: skip
 def test_rows_that_number_no_sequences(rows, error, as_a_reader):
     cache = make()[1]

@@ -171,7 +171,7 @@ class NoCache(nn.Module):
         (
             lambda: PreNorm(lambda x, **options: x, FeedForward(8), LayerNorm(8), LayerNorm(8)),
             TypeError,
-            "a part of the block is <function .* it must be of Module",
+            "a part of the block is <function .* it must be an nn.Module",
         ),
         (
             lambda: make_pair().config.make_cross_block()(torch.ones(2, 3, 12), None, causal=True),
@@ -197,6 +197,12 @@ class NoCache(nn.Module):
             lambda: WindowAttention(8, 2, window=2, sinks=2)(X, cache=WINDOW.new_cache(2, 9)),
             ValueError,
             "the cache keeps sinks=0, and sinks of this WindowAttention is 2",
+        ),
+        (lambda: MultiHeadAttention(8, 2)(X, X, X), TypeError, "and not the values, .* leave it"),
+        (
+            lambda: attention(*[torch.nested.nested_tensor([X[0]])] * 3),
+            TypeError,
+            "q is nested; give its texts one by one, or padded",
         ),
         (lambda: ModelCache([]), ValueError, r"layers are \[\]; there must be one at least"),
         (lambda: ModelCache([KeyValueCache(1, 1, 4, 4)] * 2), ValueError, "a cache of its own"),

@@ -9,7 +9,7 @@ from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.masks import padding_mask
 from transformer_lib.positions import AlibiPositions, RotaryPositions, rotary_angles
 from transformer_lib.sampling import generate
-from transformer_lib.window import WindowAttention
+from transformer_lib.window import WindowAttention, WindowCache
 
 BATCH, TOKENS, HEADS, D_HEAD, WINDOW, SINKS = 2, 13, 3, 4, 4, 2
 D_MODEL = HEADS * D_HEAD
@@ -114,6 +114,8 @@ def test_what_is_refused():
     for wrong, said in ({"window": 0}, "at least 1"), ({"sinks": -1}, "sinks is -1; .* at least 0"):
         with pytest.raises(ValueError, match=said):
             make(None, **wrong)
+        with pytest.raises(ValueError, match=said):
+            WindowCache(1, 1, 9, 4, **{"window": 3, "sinks": 0} | wrong)
     cache = attend.new_cache(BATCH, TOKENS)
     attend(x, cache=cache)
     with pytest.raises(ValueError, match=r"2 tokens cannot be rewound: .* a window of 4"):

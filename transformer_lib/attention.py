@@ -544,6 +544,11 @@ def require_multi_head_input(module, x, memory, mask, causal: bool, cache) -> No
         _require_memory(module, x, memory, causal, cache)
     if mask is None:
         return
+    if mask is memory:
+        raise TypeError(
+            "mask is the memory itself. After x and memory comes the mask, and not the values, "
+            "which are made of the memory as the keys are: leave it out."
+        )
     read = isinstance(memory, KeysAndValues)
     keys = (x if memory is None else memory.k[:, 0] if read else memory).shape[1]
     if cache is not None:

@@ -131,9 +131,10 @@ def require_kind(value, name: str, kind: type) -> None:
     """``value`` is of the class ``kind``."""
     require_object(value, name)
     if not isinstance(value, kind):
+        made = f"of {kind.__name__}, as {kind.__name__}(...) makes it"
         raise TypeError(
-            f"{name} is {value!r:.60}, of type {type(value).__name__}; it must be of "
-            f"{kind.__name__}, as {kind.__name__}(...) makes it."
+            f"{name} is {value!r:.60}, of type {type(value).__name__}; it must be "
+            f"{'an nn.Module' if kind is nn.Module else made}."
         )
 
 
@@ -188,6 +189,8 @@ def require_tensor(x, name: str) -> None:
 def require_float_tensor(x, name: str) -> None:
     """``x`` is a tensor of floating point numbers."""
     require_tensor(x, name)
+    if x.is_nested:
+        raise TypeError(f"{name} is nested; give its texts one by one, or padded and masked.")
     if not x.is_floating_point():
         raise TypeError(
             f"{name} has dtype {x.dtype}; it must be floating point: {name}.float(). "

@@ -1,8 +1,9 @@
 """The Transformer of the paper: an encoder reads the source, a decoder writes the target."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -280,6 +281,16 @@ class Conditioned(nn.Module):
         """ids ``[batch]`` -> logits ``[batch, vocabulary]``: see :mod:`fast.decoding`."""
         stepper = stepper_of(self.model)
         return None if stepper is None else stepper(cache, *self._read[1])
+
+    def _apply(self, fn: Callable, *args: Any, **kwargs: Any) -> "Conditioned":
+        """``to``, ``double`` and so on: what was read of the sources goes with the weights."""
+        super()._apply(fn, *args, **kwargs)
+        read, readable = self._read[1]
+        moved = [
+            fn(one) if isinstance(one, Tensor) else KeysAndValues(*map(fn, one)) for one in read
+        ]
+        self._read = {1: (moved, fn(readable))}
+        return self
 
     def _read_by(self, rows: int) -> tuple[list[KeysAndValues | Tensor], Tensor]:
         """What is read of the sources, each repeated for its rows."""

@@ -37,6 +37,8 @@ class WindowCache(LayerCache):
         **like,
     ):
         checks.require_count(capacity, "capacity")
+        checks.require_count(window, "window")
+        checks.require_count(sinks, "sinks", least=0)
         room = min(capacity, sinks + window)
         super().__init__(2, batch, n_heads, room, d_head, **like)
         self._capacity, self.window, self.sinks = capacity, window, sinks

@@ -23,7 +23,7 @@ from transformer_lib.attention import MultiHeadAttention
 from transformer_lib.beam import beam_search
 from transformer_lib.blocks import PreNorm
 from transformer_lib.cache import KeyValueCache, ModelCache
-from transformer_lib.fast.decoding import agree, computes_plainly, decoder
+from transformer_lib.fast.decoding import agree, computes_plainly, decoder, warn_of_step
 from transformer_lib.fast.steps import product, stepper_of
 from transformer_lib.gpt import GPT, GPTConfig
 from transformer_lib.layers import FeedForward
@@ -358,6 +358,13 @@ def test_a_step_that_is_not_its_forward_is_told_so(prompt, monkeypatch):
     monkeypatch.setattr(MultiHeadAttention, "project", scaled)
     with pytest.warns(UserWarning, match="quick step of this GPT and its forward give different"):
         generate(make(WIRINGS["gpt2"]), random_ids(tokens=prompt), 3, temperature=0)
+
+
+def test_nan_in_a_weight_is_told_where_only_the_step_shows_it():
+    """Some of PyTorch's kernels hide it from a short text."""
+    model, logits = make(WIRINGS["gpt2"]), torch.zeros(1, 7)
+    with pytest.warns(UserWarning, match="The step's are not finite: look for NaN in the weights"):
+        warn_of_step(model, logits + torch.nan, logits, logits)
 
 
 def test_an_embedding_s_own_scores_are_asked_for_at_each_step():

@@ -94,6 +94,7 @@ class Batches:
 
     def require_state(self, state: Mapping[str, int]) -> None:
         """``state`` is of batches like these."""
+        _require_mapping(state)
         if state.keys() != self.state_dict().keys():
             raise ValueError(
                 f"the state has the entries {', '.join(state)}; the state of batches has "
@@ -163,7 +164,8 @@ class Lessons:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from ``state``: the next batch is the one that would have come there."""
         batches = self._all()
-        if len(state) != len(batches):
+        _require_mapping(state)
+        if set(state) != set(self.state_dict()):
             raise ValueError(
                 f"the state is of {len(state)} kinds of batches, one after the other, and these "
                 f"are {len(batches)}. Make them as they were, or start anew."
@@ -175,6 +177,13 @@ class Lessons:
 
     def _all(self) -> list[Batches]:
         return [*(batches for batches, _ in self._lessons), self._then]
+
+
+def _require_mapping(state: Any) -> None:
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"the state is of type {type(state).__name__}; give what state_dict() returned."
+        )
 
 
 def require_source(source: Any) -> None:

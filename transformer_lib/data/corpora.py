@@ -96,6 +96,11 @@ def text_corpus(
         raise ValueError(
             f"vocabulary is {vocabulary}, and a tokenizer is given, which has one. Give only one."
         )
+    if tokenizer is not None and not (hasattr(tokenizer, "size") and hasattr(tokenizer, "encode")):
+        raise TypeError(
+            f"tokenizer is of type {type(tokenizer).__name__}, which lacks size or encode; give "
+            f"one of transformer_lib.tokenizers, or a Tokenizer of your own."
+        )
     by_characters = tokenizer is None and vocabulary is None
     if tokenizer is None:
         tokenizer = CharacterTokenizer(text) if by_characters else train_bpe(parts[0], vocabulary)

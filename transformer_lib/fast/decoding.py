@@ -55,11 +55,12 @@ def decoder(
     if step is not None and last is not None and cache.length > 1:
         ids, expected = last
         cache.rewind(1)
-        proven = agree(step(ids), expected)
+        logits = step(ids)
+        proven = agree(logits, expected)
         if not proven:
             step = None
             cache.rewind(1)
-            warn_of_step(model, call(ids), expected)  # over what the step has stored
+            warn_of_step(model, logits, call(ids), expected)  # over what the step has stored
 
     def advance(ids: Tensor) -> Tensor:
         nonlocal step, proven
@@ -73,7 +74,7 @@ def decoder(
         expected = call(ids)
         if not agree(logits, expected):
             step = None
-            warn_of_step(model, expected, expected)
+            warn_of_step(model, logits, expected, expected)
         return expected
 
     return advance
@@ -89,13 +90,18 @@ def computes_plainly(model: nn.Module) -> bool:
     return exact and device in ("cpu", "cuda") and not autocasts(device)
 
 
-def warn_of_step(model: nn.Module, called: Tensor, expected: Tensor) -> None:
+def warn_of_step(model: nn.Module, logits: Tensor, called: Tensor, expected: Tensor) -> None:
     """The stepper was wrong, if the model itself gives what is expected of it."""
     if agree(called, expected):
+        advice = (
+            "If a part of your own has a stepper, let it compute what its forward does, or delete "
+            "it."
+        )
+        if not logits.isfinite().all():
+            advice = "The step's are not finite: look for NaN in the weights."
         warnings.warn(
             f"the quick step of this {type(model).__name__} and its forward give different logits, "
-            f"so forward is called for each token, which takes longer. If a part of your own has a "
-            f"stepper, let it compute what its forward does, or delete it.",
+            f"so forward is called for each token, which takes longer. {advice}",
             stacklevel=2,
         )
 

@@ -330,6 +330,8 @@ def _require_made(rows: list) -> None:
             "projections needs at least one vector that was made: (name, matrix, ...)."
         )
     for row in rows:
+        if len(row) != 5:
+            raise ValueError("each vector that was made is (name, matrix, vector, role).")
         if row[3] not in TEXT_COLORS:
             raise ValueError(
                 f"{row[0]} has the role {row[3]!r}; roles are {', '.join(TEXT_COLORS)}."

@@ -107,7 +107,7 @@ def histograms(
     """
     _require_curves(samples, "samples")
     lines = {label: array(values, f"samples {label!r}", 1) for label, values in samples.items()}
-    reach = 1.05 * max(np.abs(values).max() for values in lines.values())
+    reach = 1.05 * max(np.abs(values).max() for values in lines.values()) or 1.0
     edges = np.linspace(-reach, reach, 122)
     with canvas(ax, (6.0, 0.5 + 1.05 * len(lines))) as axes:
         for row, values in enumerate(lines.values()):
@@ -242,7 +242,8 @@ def _require_dims(dims: Sequence[int], width: int) -> None:
 def _require_numbers(heights: Mapping[str, np.ndarray], labels: int) -> None:
     for name, height in heights.items():
         if len(height) != labels:
-            raise ValueError(f"values {name} has {len(height)} numbers for {labels} labels.")
+            what = f"values {name}".strip()
+            raise ValueError(f"{what} has {len(height)} numbers for {labels} labels.")
 
 
 def _require_curves(ys: Any, what: str) -> None:
