@@ -35,7 +35,8 @@ def mean_loss(
 
     Raises:
         ValueError: there are no targets; a precision or batch size out of range.
-        TypeError: a ``DataLoader``, say, in place of a source.
+        TypeError: a ``DataLoader``, say, in place of a source; a model that returns something else
+            than a tensor.
 
     >>> from transformer_lib.data.packing import cover
     >>> from transformer_lib.gpt import GPT, GPTConfig
@@ -61,6 +62,7 @@ def answer_accuracy(
 
     Raises:
         ValueError: nothing is marked, or ``marked`` is not of the targets' shape.
+        TypeError: ``marked`` is not boolean.
     """
     measured = [_of_answers(source, marked)]
     return _means(measured, model, source, batch_size, precision, processes)[0]

@@ -113,13 +113,13 @@ class Trainer:
             that all processes learn of it without another exchange.
 
     Raises:
-        ValueError: sizes, clip or a precision out of range; an optimizer of another model, or
-            without a parameter of this one that needs a gradient; a batch with fewer rows than
-            parts, or without targets; batches that end; a loss that is not one for each target, has
-            parameters of its own, or, where a batch is cut in parts, looks at other rows; a
-            schedule's factor that is negative or not finite.
+        ValueError: sizes, clip or a precision out of range; an optimizer of another model, without
+            a parameter of this one that needs a gradient, or with others that get one; a batch with
+            fewer rows than parts, or without targets; batches that end; a loss that is not one for
+            each target, has parameters of its own, or, where a batch is cut in parts, looks at
+            other rows; a schedule's factor that is negative or not finite.
         TypeError: batches that cannot be saved, or are not tuples of tensors; a model that returns
-            something else than a tensor; an option of another type.
+            something else than a tensor; gradients that are sparse; an option of another type.
         FloatingPointError: a loss, a gradient or its norm is NaN or infinite. The message names the
             step and the cause; neither parameters nor optimizer have changed. (In float16 gradients
             that are too large only make the scaler lower its scale and leave the step out.)

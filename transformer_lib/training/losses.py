@@ -61,7 +61,8 @@ def total(loss: Loss, logits: Tensor, targets: Tensor) -> Tensor:
     """What ``loss`` gives for the targets that count, added up.
 
     Raises:
-        ValueError: it gives another number of losses than there are targets.
+        ValueError: it gives another number of losses than there are targets; or it is PyTorch's,
+            and the classes may be on the last axis or on axis 1.
 
     >>> total(cross_entropy, torch.zeros(3, 7), torch.tensor([0, 6, IGNORED]))  # 2 ln 7
     tensor(3.8918)
