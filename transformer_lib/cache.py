@@ -107,9 +107,15 @@ class LayerCache:
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``; rows may repeat (beam search)."""
-        require_rows(rows, self.batch)
-        with torch.inference_mode(False):
-            self._memory = self._memory[:, rows]
+        require_rows(rows)
+        try:
+            with torch.inference_mode(False):
+                self._memory = self._memory[:, rows]
+        except IndexError as error:  # on a CPU; a GPU would have to be waited for
+            raise IndexError(
+                f"rows are {rows.tolist()!s:.60}, and the cache holds {self.batch} sequences, 0 to "
+                f"{self.batch - 1}."
+            ) from error
 
     def __repr__(self) -> str:
         _, batch, n_heads, _, d_head = self._memory.shape
@@ -264,12 +270,12 @@ class ModelCache:
 
     def select(self, rows: Int[Tensor, " new_batch"]) -> None:
         """Sequence b goes on from what was sequence ``rows[b]``, in every layer."""
-        require_rows(rows, self.batch)
+        require_rows(rows)
+        for layer in self.layers:
+            layer.select(rows)
         if self._vectors is not None:
             with torch.inference_mode(False):
                 self._vectors = self._vectors[rows]
-        for layer in self.layers:
-            layer.select(rows)
 
     def __repr__(self) -> str:
         return (
@@ -400,19 +406,14 @@ def require_room(length: int, tokens: int, capacity: int) -> None:
         )
 
 
-def require_rows(rows: Tensor, batch: int) -> None:
-    """``rows`` number sequences. (Whether there are as many, a GPU is not asked: it would wait.)"""
+def require_rows(rows: Tensor) -> None:
+    """``rows`` number sequences. (Whether there are as many is for the indexing to say.)"""
     if not isinstance(rows, Tensor) or rows.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"rows are {rows!r:.60}; give the numbers of sequences, a tensor of int64.")
     if rows.ndim != 1 or not len(rows):
         raise ValueError(
             f"rows have shape {tuple(rows.shape)}; give the number of a sequence for each new one, "
             f"a tensor with one axis."
-        )
-    if rows.device.type == "cpu" and not -batch <= int(rows.min()) <= int(rows.max()) < batch:
-        raise IndexError(
-            f"rows are {rows.tolist()!s:.60}, and the cache holds {batch} sequences, 0 to "
-            f"{batch - 1}."
         )
 
 
