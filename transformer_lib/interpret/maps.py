@@ -162,6 +162,7 @@ def _recorder(name: str, found: dict, read: Callable, noted: list[tuple]) -> Cal
 
     def record(module: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
         seen = read(module, _given(module, args, kwargs), noted)
+        noted.clear()
         calls = sum(key.partition("#")[0] == name for key in found)
         found[f"{name}#{calls + 1}" if calls else name] = seen
 
