@@ -1,6 +1,6 @@
 """Run the chapters on an emulated ARM processor, and name the cells that do not come out as stored.
 
-    python book/arm.py                all chapters that train no model (make arm)
+    python book/arm.py                all chapters without a long training run (make arm)
     python book/arm.py 03-scaling     these
 
 It takes hours of one core: what has come out is kept in book/arm.json, for each chapter as it was
@@ -108,7 +108,7 @@ def prepare() -> None:
 
 
 def waiting(names: list[str]) -> list[Path]:
-    """The chapters to run: those named, or those that train nothing and are not in the log."""
+    """The chapters to run: those named, or those that train little and are not in the log."""
     if names:
         return chapters(names)
     log = json.loads(LOG.read_text("utf-8")) if LOG.exists() else {}

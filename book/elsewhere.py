@@ -103,6 +103,10 @@ def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
 def words(cell: NotebookNode) -> str:
     """All that the cell prints and shows, as text."""
     found = []
@@ -151,19 +155,23 @@ def differences(stored: NotebookNode, nb: NotebookNode) -> dict[int, str]:
 
 
 def spread(runs: list[NotebookNode]) -> dict[str, list]:
-    """By cell: the least and the greatest of each number that differs from run to run."""
+    """By code cell, from 1 (text between them may come and go): the least and the greatest of each
+    number that differs from run to run, in lines that have the same words in all of them.
+    """
     found = {}
-    for number, cells in enumerate(zip(*(nb.cells for nb in runs), strict=True), start=1):
-        if cells[0].cell_type != "code" or "nbval-ignore-output" not in tags(cells[0]):
+    for number, cells in enumerate(zip(*map(code_cells, runs), strict=True), start=1):
+        if "nbval-ignore-output" not in tags(cells[0]):
             continue
-        said = [words(cell) for cell in cells]
-        if len({NUMBER.sub("#", text) for text in said}) > 1:
-            found[str(number)] = ["other words from run to run"]
-            continue
-        columns = zip(*([float(n) for n in NUMBER.findall(text)] for text in said), strict=True)
-        ranges = [[min(column), max(column)] for column in columns]
-        if ranges := [one for one in ranges if one[0] != one[1]]:
-            found[str(number)] = ranges
+        said = [words(cell).splitlines() for cell in cells]
+        other, ranges = len({len(lines) for lines in said}) > 1, []
+        for lines in zip(*said, strict=False):
+            if len({NUMBER.sub("#", line) for line in lines}) > 1:
+                other = True
+                continue
+            columns = zip(*(map(float, NUMBER.findall(line)) for line in lines), strict=True)
+            ranges += [[min(column), max(column)] for column in columns if len(set(column)) > 1]
+        if found_here := ranges + ["other words from run to run"] * other:
+            found[str(number)] = found_here
     return found
 
 
@@ -203,7 +211,7 @@ def write(log: Path, name: str, entry: dict[str, Any]) -> None:
 
 def note(name: str, nb: NotebookNode, runs: list[NotebookNode]) -> None:
     """Write into book/noise.json that chapter `nb` came out as stored, and what else it gave."""
-    numbered = enumerate(nb.cells, start=1)
+    numbered = enumerate(code_cells(nb), start=1)
     bits = {str(n): cell.metadata.bits for n, cell in numbered if "bits" in cell.metadata}
     entry = {"code": computed_digest(nb), "seeds": len(runs), "bits": bits, "spread": spread(runs)}
     write(LOG, name, entry)
@@ -215,7 +223,7 @@ def keep(log: Path, stored: NotebookNode, name: str, differ: dict[int, str], **f
         "code": computed_digest(stored),
         "date": datetime.date.today().isoformat(),
         **facts,
-        "cells": sum(cell.cell_type == "code" for cell in stored.cells),
+        "cells": len(code_cells(stored)),
         "differ": {str(number): text for number, text in differ.items()},
     }
     write(log, name, entry)
@@ -239,7 +247,7 @@ def beside_a_gpu(path: Path, name: str, pool: Executor) -> set[int]:
 
 def learns(nb: NotebookNode) -> bool:
     """Whether a chapter trains anything, however small: its claims are about what was learned."""
-    code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+    code = [cell.source for cell in code_cells(nb)]
     return any("Trainer(" in source or ".backward()" in source for source in code)
 
 

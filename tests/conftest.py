@@ -95,7 +95,7 @@ def running(tmp_path_factory) -> Callable[[Path], AbstractContextManager]:
 
 
 def asks_for_a_gpu(config) -> bool:
-    return "gpu" in config.getoption("markexpr")
+    return config.getoption("markexpr") == "gpu"
 
 
 def pytest_collection_modifyitems(config, items):

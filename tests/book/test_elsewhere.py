@@ -3,7 +3,7 @@
 import elsewhere
 import pytest
 from execution import execute
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from stored_form import computed_digest
 
 pytestmark = pytest.mark.slow
@@ -53,6 +53,16 @@ def test_the_spread_of_what_is_not_compared_is_kept(runs):
     (cell, ((least, most),)) = next(iter(elsewhere.spread(runs).items()))
     assert int(cell) == len(runs[0].cells)
     assert 0 < most - least < 1e-4 * most
+
+
+def test_lines_with_the_same_words_keep_their_numbers_beside_lines_that_have_others():
+    def ran(text):
+        cell = new_code_cell(outputs=[new_output("stream", text=text)])
+        cell.metadata["tags"] = ["nbval-ignore-output"]
+        return new_notebook(cells=[new_markdown_cell("Of it:"), cell])
+
+    found = elsewhere.spread([ran("loss 1.5 of 2\na rose\n"), ran("loss 1.7 of 2\nno rose\n")])
+    assert found == {"1": [[1.5, 1.7], "other words from run to run"]}
 
 
 QUESTION = """# how many

@@ -24,6 +24,7 @@ from extensions import (
     reveal,
     theme,
 )
+from programs import PATIENCE
 from sphinx.errors import ConfigError, ExtensionError
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 from stored_form import pages_address
@@ -115,7 +116,9 @@ server.accept()
 time.sleep(60)
 """
     with TemporaryDirectory() as folder:  # a socket's path may have about a hundred bytes
-        process, connection = formulas.start_server_process(server_class(late), Path(folder), 5)
+        process, connection = formulas.start_server_process(
+            server_class(late), Path(folder), PATIENCE
+        )
         connection.close()
         process.kill()
         process.communicate()
@@ -125,7 +128,7 @@ time.sleep(60)
 def test_a_katex_server_that_ends_is_an_error_and_its_words_are_seen(tmp_path, capfd):
     broken = "raise SystemExit('no such module')"
     with pytest.raises(KaTeXError, match="has ended"):
-        formulas.start_server_process(server_class(broken), tmp_path, 5)
+        formulas.start_server_process(server_class(broken), tmp_path, PATIENCE)
     assert "no such module" in capfd.readouterr().err
 
 

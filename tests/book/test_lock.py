@@ -57,6 +57,14 @@ def test_the_cpu_build_leaves_nothing_of_cuda_in_the_book():
     assert all(name.startswith(lock.CUDA) for name, *_ in pins("book/lock/cuda.txt"))
 
 
+def test_make_installs_what_is_locked_by_its_checksums():
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    assert "LOCKED := install --require-hashes --no-deps --only-binary :all:" in lines
+    from_locks = [line for line in lines if "-r book/lock/" in line]
+    assert len(from_locks) == len(LOCKS)
+    assert all("$(LOCKED)" in line for line in from_locks)
+
+
 def test_npm_is_locked_too():
     asked = json.loads((ROOT / "book" / "package.json").read_text(encoding="utf-8"))
     text = (ROOT / "book" / "package-lock.json").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import sys
 
 import nbformat
 from links import ROOT
+from programs import PATIENCE
 
 RUN = "python -m transformer_lib.training train --preset t4 --folder runs/t4 --continue"
 # It ends only when its first file has been copied, while it runs.
@@ -23,6 +24,6 @@ def test_what_a_run_on_colab_saves_is_copied_while_it_runs_and_at_its_end(tmp_pa
     cell = cell.replace("/content/drive/MyDrive", str(tmp_path / "drive"))
     shell = "from IPython.core.interactiveshell import InteractiveShell as S; S.instance().run_cell"
     subprocess.run(
-        [sys.executable, "-c", f"{shell}({cell!r})"], cwd=tmp_path, check=True, timeout=60
+        [sys.executable, "-c", f"{shell}({cell!r})"], cwd=tmp_path, check=True, timeout=PATIENCE
     )
     assert {path.name for path in (tmp_path / "drive/t4").iterdir()} == {"first", "last"}

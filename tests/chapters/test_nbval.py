@@ -96,7 +96,7 @@ def ipython(once) -> Path:
     return once("ipython", make)
 
 
-def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
+def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site, tmp_path):
     """It is the best device, leaves no name behind, and what does not ask stays on the CPU.
 
     And a model is loaded without PyTorch's compiler, which takes a second to import.
@@ -113,7 +113,7 @@ def test_the_pretended_accelerator_refuses_the_cpus_tensors(ipython, site):
         "load_shipped('gifts-v3', device=choose_device()).model(ids)",
     ]
     program = [sys.executable, "-c", "\n".join(lines)]
-    environment = os.environ | {"PYTHONPATH": str(site)}
+    environment = os.environ | {"PYTHONPATH": str(site), "NO_GPU_STARTED": str(tmp_path / "it")}
     done = subprocess.run(program, capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["[]", "cpu", "meta", "False"]
     assert "the model is on meta and ids is on cpu" in done.stderr
@@ -133,7 +133,9 @@ def test_chapter(chapter, site, ipython, tmp_path, running):
             OMP_NUM_THREADS="1",
             PYTHONHASHSEED="0",
             HF_HUB_OFFLINE="1",
+            NO_GPU_STARTED=str(tmp_path / "accelerator"),
         )
+        assert (tmp_path / "accelerator").exists()  # the kernel has met it
         assert " passed" in said
         assert not any(word in said for word in ("skipped", "xfailed", "deselected"))
         seconds, done = time.perf_counter() - start, nbformat.read(record, as_version=4)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import torch
+from programs import PATIENCE
 
 from transformer_lib.exercises.engine import runner
 from transformer_lib.exercises.engine.calling import TimeOver, time_limit
@@ -79,11 +80,11 @@ def test_an_import_is_not_cut_in_two(monkeypatch):
 
     monkeypatch.setattr(sys, "meta_path", [Slow(), *sys.meta_path])
     assert repr(DOUBLE(importing)).startswith("✓")
-    monkeypatch.setattr(Slow, "find_spec", lambda *names, **more: time.sleep(5))
+    monkeypatch.setattr(Slow, "find_spec", lambda *names, **more: time.sleep(PATIENCE))
     start = time.monotonic()
     with pytest.raises(TimeOver), time_limit(0.05):
         importing(torch.zeros(1))
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < PATIENCE
 
 
 def test_waiting_is_not_computing():

@@ -8,7 +8,8 @@
 - `STARTUP`: does a chapter leave its device to the machine? IPython's kernel runs this when it
   starts, as a file in profile_default/startup/ of the folder that IPYTHONDIR names. Who asks for
   the best device then gets one that refuses to meet the CPU's tensors, as a GPU does. (It is
-  `meta`, which PyTorch has everywhere.) It runs among the reader's names, and leaves none behind.
+  `meta`, which PyTorch has everywhere.) It runs among the reader's names, leaves none behind,
+  and touches the file that NO_GPU_STARTED names.
 
 On a machine with a GPU, `pytest -m gpu` asks the real one.
 """
@@ -183,11 +184,15 @@ def cuda_group() -> Iterator[torch.device]:
 
 STARTUP = """\
 def _pretend():
+    import os
+    from pathlib import Path
+
     import torch
 
     from transformer_lib.training import device
 
     device.best_device = lambda: torch.device("meta")
+    Path(os.environ["NO_GPU_STARTED"]).touch()
 
 
 _pretend()

@@ -13,9 +13,12 @@ import sys
 import time
 import traceback
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from no_gpu import cuda_group
 from small_runs import RECIPE, differences, end_of, resumed, trained
@@ -91,7 +94,12 @@ def losses():
         for name, changes in UNEVEN.items():
             recipe = LOSSES.with_changes(batch_size=7, **changes)
             together = Run(recipe, corpus, processes=here)
-            found[name] = [step.loss for step in together.steps()]
+            found[name], exchanges = [], []
+            with patch.object(dist, "all_reduce", wraps=dist.all_reduce) as exchanged:
+                for step in together.steps():
+                    found[name].append(step.loss)
+                    exchanges.append(exchanged.call_count)
+            found[f"{name}, exchanges"] = [b - a for a, b in pairwise(exchanges[:-1])]
             alone = Run(recipe, corpus)
             found[f"{name}, alone"] = [step.loss for step in alone.steps()]
             for kind, made in [("", together), (", alone", alone)]:

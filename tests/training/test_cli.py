@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
+from no_gpu import fake_cuda
 
 from transformer_lib import storage
 from transformer_lib.training.checkpoints import CheckpointError, find_checkpoints, load_checkpoint
 from transformer_lib.training.cli import _how_to_go_on, main
+from transformer_lib.training.device import require_precision
 from transformer_lib.training.loop import Step
 from transformer_lib.training.recipes import PRESETS, Recipe
 from transformer_lib.training.reports import Lines, _beginning
@@ -303,6 +306,13 @@ def test_a_run_goes_on_in_another_precision_where_its_own_is_missing(tmp_path, m
     early = find_checkpoints(folder)[0]
     shutil.rmtree(find_checkpoints(folder)[1])
     assert load_checkpoint(early).state["scaler"] == {}
+    with fake_cuda(bfloat16=False), pytest.raises(ValueError, match="no units") as refused:
+        require_precision("bfloat16", torch.device("cuda"))
+    with monkeypatch.context() as on_a_t4:
+        refuse = Mock(side_effect=refused.value)
+        on_a_t4.setattr("transformer_lib.training.loop.require_precision", refuse)
+        assert main(["resume", folder]) == 1
+    assert "(Here: --other-devices, and the run goes on" in capsys.readouterr().err
     monkeypatch.setattr("transformer_lib.training.run.precision_here", lambda p, device: "float16")
     monkeypatch.setattr("transformer_lib.training.cli.precision_here", lambda p, device: "float16")
     saved = Recipe.from_json(load_checkpoint(early).configuration["recipe"])
@@ -332,6 +342,19 @@ def test_seconds_by_the_clock_are_in_the_log_and_go_on_after_a_resume(run_folder
 
 
 @pytest.mark.slow
+def test_without_triton_it_says_what_to_do(monkeypatch, tmp_path, capsys):
+    from torch._inductor.exc import TritonMissing  # a second to import
+
+    def compiles(run, *arguments):
+        raise TritonMissing(None)
+
+    monkeypatch.setattr(Run, "_steps", compiles)
+    assert main(["train", *TINY, f"--folder={tmp_path / 'run'}"]) == 1
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said.startswith("error: the model could not be compiled (Cannot find a working triton")
+    assert said.endswith("Or train with --compiled false, which is only slower.")
+
+
 def test_without_a_compiler_it_says_what_to_do(tmp_path):
     environment = os.environ | {"CXX": "/nonexistent", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "transformer_lib.training", "train", "--device=cpu"]

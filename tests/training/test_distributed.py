@@ -102,6 +102,8 @@ def test_two_processes_give_the_losses_of_one(launched, name):
         assert found[name] == pytest.approx(found[f"{name}, alone"], rel=0, abs=1e-6)
         assert found[name][0] - found[name][5] > 0.1  # they learn
         assert found[f"{name}, padding"] > 0
+        # Beside the gradients: one sum, of the loss and of who was asked to stop.
+        assert found[f"{name}, exchanges"] == [1, 1, 1, 1]
 
 
 def test_nothing_is_exchanged_but_tensors_on_the_groups_device(launched):

@@ -161,6 +161,24 @@ def test_a_step_waits_once_and_copies_ahead(make):
         assert trainer.feed.state_dict()["drawn"] == 2
 
 
+@pytest.mark.parametrize("make", [lambda m: Muon(m), lambda m: adamw(m, 0.1)])
+def test_in_float16_a_step_waits_once_more(make):
+    with fake_cuda() as watched:
+        model = on_gpu(WIRINGS["gpt2"])
+        trainer = trainer_of(model, optimizer=make(model), precision="float16", n_steps=2)
+        with filled(model):
+            watched.reads = 0
+            trainer.take_step()
+    assert watched.reads == 3 + 1  # and whether a gradient is infinite
+
+
+@pytest.mark.usefixtures("as_a_reader")
+def test_the_tests_do_not_take_the_gpu_that_is_there():
+    with fake_cuda(), patch("torch.cuda.is_available", lambda: True):
+        assert device.best_device() == torch.device("cpu")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_evaluation_on_a_gpu():
     with fake_cuda() as watched:
         model, rows = on_gpu(WIRINGS["gpt2"]), windows()

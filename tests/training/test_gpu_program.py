@@ -1,6 +1,7 @@
 """The program that measures a GPU, on the CPU: its parts in small, and what ends it early."""
 
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -76,6 +77,21 @@ def test_a_failed_part_is_an_entry_and_the_next_one_runs(tmp_path, capsys):
     assert m.failed == ["first"]
 
 
+def test_an_error_that_stays_on_the_gpu_is_in_the_log(monkeypatch, tmp_path, capsys):
+    """What a part has left is given back within the next one: after some errors, nothing can be."""
+    m = measurements(tmp_path)
+    m.part("first", 0, lambda: {"x": 1})
+
+    def refuses():
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(m, "free", refuses)
+    m.part("second", 0, lambda: {"x": 2})
+    result = load_run(tmp_path / "gpu.json").result
+    assert result["first"] == {"x": 1}
+    assert "illegal memory access" in result["second"]["error"]
+
+
 def test_what_does_not_fit_into_the_time_says_so(tmp_path, capsys):
     m = measurements(tmp_path, seconds=0.3)
     m.part("large", 60, lambda: 1 / 0)
@@ -109,6 +125,21 @@ def test_a_precision_that_is_not_used_is_found(monkeypatch):
     )
     with pytest.raises(AssertionError, match="bfloat16 was not used"):
         right.every_wiring(CPU, ["float32", "bfloat16"], ["fast"])
+
+
+def test_tf32_is_on_where_it_is_measured(monkeypatch):
+    asked = []
+
+    def recorded(device, *, tf32=False):
+        asked.append(tf32)
+        return nullcontext()
+
+    for part in (right, speed):
+        monkeypatch.setattr(part, "chosen_kernels", recorded)
+    with pytest.raises(AssertionError, match="tf32 was not used"):  # as here it cannot be
+        right.every_wiring(CPU, ["float32", "tf32"], ["fast"])
+    speed.products(measurements(), ["float32", "tf32"], 8)
+    assert asked == [False, False, True, False, True]
 
 
 def test_a_t4_is_measured_by_its_own_preset_and_says_what_is_left_out():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_lib.training import optimizers
 from transformer_lib.training.optimizers import (
@@ -130,6 +131,22 @@ def test_orthogonalize_of_numbers_whose_squares_overflow(size, dtype):
     assert (orthogonalize(plain)[0].diag() > 0.65).all()
     with pytest.raises(ValueError, match="n_iterations is -1"):
         orthogonalize(plain, -1)
+
+
+def test_what_is_multiplied_lies_row_by_row():
+    """Of a tall matrix its transpose is taken, which no product should have to copy each time."""
+    lies = []
+
+    class Watched(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function is torch.ops.aten.bmm.default:
+                lies.append(args[0].is_contiguous())
+            return function(*args, **kwargs or {})
+
+    tall = torch.randn(2, 11, 5)
+    with Watched():
+        orthogonalize(tall, 3)
+    assert lies == 3 * [True]
 
 
 def test_muon_is_pytorchs_muon(monkeypatch):

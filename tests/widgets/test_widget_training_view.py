@@ -9,6 +9,7 @@ import pytest
 import torch
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from programs import PATIENCE
 
 from transformer_lib.data.batches import Batches
 from transformer_lib.data.packing import Windows
@@ -141,7 +142,7 @@ def test_an_executed_notebook_holds_the_whole_curve(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in code])
     sockets = {"transport": "ipc", "connection_file": str(tmp_path / "kernel.json")}
     kernel = AsyncKernelManager(kernel_name="python3", **sockets)
-    NotebookClient(notebook, km=kernel, timeout=60, startup_timeout=60).execute()
+    NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE).execute()
     states = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
     view = next(state for state in states.values() if "_curve" in str(state.get("buffers")))
     data = next(buffer["data"] for buffer in view["buffers"] if buffer["path"] == ["_curve"])

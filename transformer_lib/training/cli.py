@@ -79,6 +79,7 @@ ELSEWHERE = (
     "(The run was given this path as seen from the folder in which it was started: go on from that "
     "folder, or put the file there.)"
 )
+PRECISION_HERE = "(Here: --other-devices, and the run goes on in what this device has.)"
 OF_GRAMMARS = ("grammar", "n_stories", "n_validation")
 
 
@@ -126,15 +127,20 @@ def _in_words(
             again = ["resume", str(error.before)] if chosen.name == "train" else again
             text += f" The checkpoint before it is intact: {PROGRAM} {shlex.join(again)}"
     hints = [hint for words, hint in HERE.items() if words in text]
+    if text.startswith("precision is") and chosen.name == "resume":
+        hints.append(PRECISION_HERE)
     if isinstance(error, FileNotFoundError) and chosen.name in ("resume", "evaluate"):
         hints += [ELSEWHERE] if "there is no file" in text else []
     return " ".join([text, *hints])
 
 
 def _is_of_compiler(error: Exception) -> bool:
-    """Whether torch.compile found no compiler, no Triton, or nothing that they could do."""
+    """Whether torch.compile found no compiler, no Triton, or nothing that they could do.
+
+    (Of the last, only this is a base of all: PyTorch's errors of Triton are not its backend's.)
+    """
     dynamo = sys.modules.get("torch._dynamo.exc")  # it was not imported if nothing was compiled
-    return dynamo is not None and isinstance(error, dynamo.BackendCompilerFailed)
+    return dynamo is not None and isinstance(error, dynamo.ShortenTraceback)
 
 
 def _is_about_memory(error: Exception) -> bool:

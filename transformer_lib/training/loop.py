@@ -97,7 +97,7 @@ class Trainer:
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"`` (with a scaled loss);
             None: what suits the device. See :mod:`transformer_lib.training.device`.
         processes: of :func:`transformer_lib.training.distributed.processes`.
-        compiled: whether ``torch.compile`` makes kernels for this model first (minutes, once).
+        compiled: whether ``torch.compile`` makes kernels for this model first (a while, once).
         deterministic: whether CUDA uses only kernels that give the same bits each time. (On a CPU
             the same number of threads is enough.)
 

@@ -552,7 +552,8 @@ def _require_storable(choices: Mapping[str, Any]) -> None:
             ) from error
 
 
-# `t4` and `h200` were chosen by reckoning; an H100 has run both (runs/gpu.json), a T4 neither. They
+# `t4` and `h200` were chosen by reckoning; an H100 has run both (runs/gpu.json), a T4 neither.
+# There `h200` took half as long and ended a little higher: it has read its text twenty times. They
 # do not compile, which takes longer than so few steps could save; and each evaluation saves, too.
 _SHAKESPEARE = Recipe.of(data="tiny_shakespeare", window=256)
 _GIFTS = Recipe.of(

@@ -74,6 +74,7 @@ class Measurements:
             with watched(self.device) as read:
                 try:
                     with stopped_after(self.left):
+                        self.free()  # of the part before: an error that stays is an entry, too
                         entry = measure()
                 except Exception as error:
                     self.failed.append(name)
@@ -83,7 +84,6 @@ class Measurements:
         self.result[name] = entry
         self.result.setdefault("seconds", {})[name] = round(time.perf_counter() - start, 1)
         print(f"{name}: {entry}", flush=True)
-        self.free()
         self.save()
 
     def free(self) -> None:
