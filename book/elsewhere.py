@@ -52,7 +52,7 @@ KERNELS = {
     "avx512": ("avx512f", "avx512", "AVX512", "AVX512_CORE"),
 }
 THREADS = (2, 4)
-MOST_EMULATED = 4 * TIMEOUT  # seconds for a cell on an emulated processor
+MOST_EMULATED = 12 * TIMEOUT  # seconds for a cell on an emulated processor
 
 
 @dataclass(frozen=True)
