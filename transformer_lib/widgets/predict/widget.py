@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, SupportsFloat, SupportsIndex
 
 import traitlets
+from IPython.display import display
 
 from transformer_lib.widgets.base import Widget, json_bytes
 from transformer_lib.widgets.inputs import to_tokens
@@ -247,6 +248,12 @@ class Predict(Widget):
         if bundle is not None:
             bundle[0]["text/markdown"] = self._as_markdown()
         return bundle
+
+    if hasattr(Widget, "_ipython_display_"):  # ipywidgets 7, which asks for no bundle: Colab's
+
+        def _ipython_display_(self, **options: Any) -> None:
+            if (bundle := self._repr_mimebundle_(**options)) is not None:
+                display(bundle[0], metadata=bundle[1], raw=True)
 
     def _as_markdown(self) -> str:
         """The question and what there is to choose from, without the answer.
