@@ -180,7 +180,7 @@ BOOK_TESTS := tests/book tests/browser tests/chapters tests/js \
 	$(addprefix tests/widgets/test_,javascript.py joining.py training_engine.py)
 LIBRARY_TESTS := -m "not soak" tests $(BOOK_TESTS:%=--ignore=%)
 WITH_TESTS := -e '.[book]' pytest hypothesis beartype nbval nbclient
-NBVAL := -m pytest -q --nbval --nbval-cell-timeout=900 --nbval-kernel-name=python3 chapters
+NBVAL := -m pytest -q --nbval --nbval-sanitize-with tests/sanitize.cfg --nbval-cell-timeout=900 --nbval-kernel-name=python3 chapters
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
