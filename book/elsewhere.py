@@ -96,7 +96,13 @@ def processors() -> list[Machine]:
         if flag in flags
     ]
     own = [Machine("amx" if "amx_tile" in flags else "as it is")]
-    return found + own + [Machine(f"{n} threads", {"OMP_NUM_THREADS": str(n)}) for n in THREADS]
+    # Threads that wait do not spin: there may be fewer cores than threads.
+    waiting = {"OMP_WAIT_POLICY": "passive"}
+    return (
+        found
+        + own
+        + [Machine(f"{n} threads", {"OMP_NUM_THREADS": str(n), **waiting}) for n in THREADS]
+    )
 
 
 def read(path: Path) -> NotebookNode:
