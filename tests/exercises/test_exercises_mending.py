@@ -3,9 +3,9 @@
 import functools
 import linecache
 
-import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from transformer_lib.exercises.engine.mending import Source, mended, unused, uses
@@ -76,7 +76,7 @@ def test_a_variable_of_the_function_around_an_answer_is_kept():
 
 
 def test_a_default_that_no_copy_may_have_is_no_error():
-    def answer(x, places=np.typing.NDArray):
+    def answer(x, places=NDArray):
         return torch.softmax(x @ x.mT, dim=0) @ x
 
     assert "softmax" in CHECK(answer).diagnosis
