@@ -116,9 +116,9 @@ def test_a_newcomer_answers_three_exercises_one_of_them_first_wrong(chapter, bro
     line = elsewhere.locator(".afm-progress")
     with elsewhere.expect_file_chooser() as chooser:
         line.get_by_role("button", name="Open").click()
-    chooser.value.set_files(saved.value.path())
     # The page loads itself again: what it shows then has been stored.
-    elsewhere.wait_for_function("performance.getEntriesByType('navigation')[0].type === 'reload'")
+    with elsewhere.expect_navigation():
+        chooser.value.set_files(saved.value.path())
     expect(line).to_contain_text("Answered in this browser: 3 of the book")
     elsewhere.goto(chapter.url)
     assert exercise(elsewhere, 0).locator("textarea").input_value() == RIGHT
