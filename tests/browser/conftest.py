@@ -7,7 +7,8 @@
 `book` is the folder of the built pages, `browser` the Chromium itself; `watched(context)` adds
 the checks to a context that a test has made itself. `served(folder)` is an address on this machine:
 what a page has stored is asked for there (once in some sixteen loadings, a page that Chromium 156
-opens from a file finds a storage of its own, which is empty).
+opens from a file finds a storage of its own, which is empty). The book's pages forbid `eval` there:
+a `wait_for_function` takes a function then, as an expression is evaluated anew at each look.
 AFM_SLOWER=3 slows all pages down three times.
 """
 

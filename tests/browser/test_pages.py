@@ -238,7 +238,7 @@ def test_where_less_motion_is_asked_for_the_machine_writes_a_sentence_at_a_time(
     page.get_by_text("It says").wait_for()
     page.evaluate(ENDS)
     page.get_by_role("button", name="let it write").click()
-    page.wait_for_function("written() >= 4")
+    page.wait_for_function("() => written() >= 4")
     assert page.evaluate("[...ends]") == ["."]
 
 
