@@ -253,8 +253,8 @@ def beside_a_gpu(path: Path, name: str, pool: Executor) -> set[int]:
 
 def learns(nb: NotebookNode) -> bool:
     """Whether a chapter trains anything, however small: its claims are about what was learned."""
-    code = [cell.source for cell in code_cells(nb)]
-    return any("Trainer(" in source or ".backward()" in source for source in code)
+    steps = ("Trainer(", ".backward()", ".data -=")
+    return any(step in cell.source for cell in code_cells(nb) for step in steps)
 
 
 def noisy(path: Path, seeds: list[int] | None, pool: Executor) -> set[int]:
